@@ -1,0 +1,14 @@
+import { defineProject } from "vitest/config";
+
+/** The one vitest project of every package: unit tests read sources, never a build. */
+export const project = (name, more = {}) =>
+  defineProject({
+    ssr: { resolve: { conditions: ["@outrider/source", "module", "node", "development|production"] } },
+    resolve: { conditions: ["@outrider/source", "module", "node", "development|production"] },
+    test: {
+      name,
+      include: ["test/**/*.test.ts"],
+      exclude: ["**/node_modules/**", "test/**/*.e2e.test.ts"],
+      ...more,
+    },
+  });
