@@ -1,0 +1,225 @@
+/** The driver contract: what a driver author implements, and what a host hands out for any driver. */
+import type { HclSpec } from "./hclspec.ts";
+import type {
+  DriverNetwork,
+  ExitResult,
+  NetworkIsolationMode,
+  NetworkIsolationSpec,
+  TaskConfig,
+  TaskHandle,
+  TaskStatus,
+} from "./task.ts";
+import type { TaskResourceUsage } from "./usage.ts";
+
+/**
+ * Who a plugin says it is.
+ * @public
+ */
+export interface PluginInfo {
+  /** The name that jobs use as `driver = "…"`. */
+  readonly name: string;
+  readonly type: "driver" | "device" | "unknown";
+  /** A semantic version such as `1.2.3`; Nomad refuses anything else. */
+  readonly version: string;
+  /** Versions of the driver API; today there is one, `v0.1.0`. */
+  readonly apiVersions: readonly string[];
+}
+
+/**
+ * One core of the node.
+ * @public
+ */
+export interface TopologyCore {
+  readonly socketId: number;
+  readonly nodeId: number;
+  readonly coreId: number;
+  readonly grade: "performance" | "efficiency";
+  readonly disable: boolean;
+  readonly baseSpeedMhz: number;
+  readonly maxSpeedMhz: number;
+  readonly guessSpeedMhz: number;
+}
+
+/**
+ * Processors of the node. Every part may be empty on a machine without NUMA.
+ * @public
+ */
+export interface NodeTopology {
+  readonly nodeIds: readonly number[];
+  readonly distances?: { readonly dimension: number; readonly values: readonly number[] };
+  readonly cores: readonly TopologyCore[];
+  readonly overrideTotalCompute: number;
+  readonly overrideWithheldCompute: number;
+}
+
+/**
+ * What the agent tells every driver about itself.
+ * @public
+ */
+export interface NomadDriverConfig {
+  readonly clientMinPort: number;
+  readonly clientMaxPort: number;
+  readonly topology?: NodeTopology;
+}
+
+/**
+ * What a driver can do.
+ * @public
+ */
+export interface Capabilities {
+  readonly sendSignals: boolean;
+  readonly exec: boolean;
+  readonly fsIsolation: "none" | "chroot" | "image" | "unveil";
+  readonly networkIsolationModes: readonly NetworkIsolationMode[];
+  readonly mustCreateNetwork: boolean;
+  /** `none`: the driver refuses volume mounts. */
+  readonly mountConfigs: "any" | "none";
+  readonly disableLogCollection: boolean;
+  readonly dynamicWorkloadUsers: boolean;
+}
+
+/**
+ * A value of a node attribute. An integral number travels as an integer, any other as a double.
+ * @public
+ */
+export type AttributeValue =
+  | string
+  | boolean
+  | number
+  | bigint
+  | { readonly value: string | boolean | number | bigint; readonly unit: string };
+
+/**
+ * Whether the driver can work on this node, and what the node should publish about it.
+ * @public
+ */
+export interface Fingerprint {
+  readonly attributes: Readonly<Record<string, AttributeValue>>;
+  readonly health: "undetected" | "unhealthy" | "healthy";
+  readonly healthDescription: string;
+  /** Set when fingerprinting itself failed; the host shows the driver as unhealthy and keeps the stream. */
+  readonly error?: string;
+}
+
+/**
+ * Something a driver wants the user to see beside the task's own events.
+ * @public
+ */
+export interface DriverTaskEvent {
+  readonly taskId: string;
+  readonly allocId: string;
+  readonly taskName: string;
+  /** Epoch milliseconds. */
+  readonly timestampMs: number;
+  readonly message: string;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/**
+ * Result of a command that ran inside a task.
+ * @public
+ */
+export interface ExecResult {
+  readonly stdout: Uint8Array;
+  readonly stderr: Uint8Array;
+  readonly exitResult: ExitResult;
+}
+
+/**
+ * A piece of an exec stream: data, the end of that stream, or both.
+ * @public
+ */
+export interface ExecChunk {
+  readonly data?: Uint8Array;
+  readonly close?: boolean;
+}
+
+/**
+ * From the user's terminal to the command. An empty frame is a heartbeat.
+ * @public
+ */
+export interface ExecInput {
+  readonly stdin?: ExecChunk;
+  readonly ttySize?: { readonly height: number; readonly width: number };
+}
+
+/**
+ * From the command to the user's terminal. The frame with `exited` comes last.
+ * @public
+ */
+export interface ExecOutput {
+  readonly stdout?: ExecChunk;
+  readonly stderr?: ExecChunk;
+  readonly exited?: ExitResult;
+}
+
+/**
+ * What to run in an interactive exec.
+ * @public
+ */
+export interface ExecRequest {
+  readonly command: readonly string[];
+  readonly tty: boolean;
+}
+
+/**
+ * Answer of `startTask`.
+ * @public
+ */
+export interface StartedTask {
+  readonly handle: TaskHandle;
+  readonly network?: DriverNetwork;
+}
+
+/**
+ * A task driver: the same interface on both sides of the plugin border.
+ *
+ * Errors: `TaskNotFoundError` for an unknown id, `RecoverableError` from `startTask` and `taskStats` when a later try may work;
+ * on the host side also `PluginShutdownError` and `PluginProtocolError`. An aborted `signal` rejects with its reason.
+ * @public
+ */
+export interface DriverPlugin {
+  info(signal?: AbortSignal): Promise<PluginInfo>;
+  /** Schema of the agent's `plugin "<name>" { config { … } }` block. */
+  configSchema(signal?: AbortSignal): Promise<HclSpec | undefined>;
+  /** Called several times per process, also without `nomad`; empty bytes mean "no config". Must be cheap and idempotent. */
+  setConfig(config: Uint8Array, nomad?: NomadDriverConfig, signal?: AbortSignal): Promise<void>;
+  /** Called after every launch and every reattach (Nomad 2.0.4 and later). */
+  init?(signal?: AbortSignal): Promise<void>;
+  /** The agent goes away in an orderly way; tasks must live on. */
+  shutdown?(signal?: AbortSignal): Promise<void>;
+  /** Schema of a task's `config` block. */
+  taskConfigSchema(signal?: AbortSignal): Promise<HclSpec>;
+  capabilities(signal?: AbortSignal): Promise<Capabilities>;
+  /** The first value at once, then on change or every 30 s; ends only by `signal`. */
+  fingerprint(signal: AbortSignal): AsyncIterable<Fingerprint>;
+  /** Idempotent: a known id is a success. After a failure no process of that handle may be left running. */
+  recoverTask(handle: TaskHandle, signal?: AbortSignal): Promise<void>;
+  startTask(config: TaskConfig, signal?: AbortSignal): Promise<StartedTask>;
+  /** Resolves when the task has ended, for every caller, until `destroyTask`. */
+  waitTask(taskId: string, signal?: AbortSignal): Promise<ExitResult>;
+  /** `signalName` "" = the driver's default; `timeoutMs` 0 = kill at once. Resolves when the task is gone. */
+  stopTask(taskId: string, timeoutMs: number, signalName: string, signal?: AbortSignal): Promise<void>;
+  destroyTask(taskId: string, force: boolean, signal?: AbortSignal): Promise<void>;
+  inspectTask(taskId: string, signal?: AbortSignal): Promise<TaskStatus>;
+  /** The first sample at once, then one per interval, until the task ends. */
+  taskStats(taskId: string, intervalMs: number, signal: AbortSignal): AsyncIterable<TaskResourceUsage>;
+  /** Events of all tasks; ends only by `signal`. */
+  taskEvents(signal: AbortSignal): AsyncIterable<DriverTaskEvent>;
+  signalTask(taskId: string, signalName: string, signal?: AbortSignal): Promise<void>;
+  /** `timeoutMs` 0 = no limit. */
+  execTask(taskId: string, command: readonly string[], timeoutMs: number, signal?: AbortSignal): Promise<ExecResult>;
+  execTaskStreaming?(
+    taskId: string,
+    request: ExecRequest,
+    input: AsyncIterable<ExecInput>,
+    signal: AbortSignal,
+  ): AsyncIterable<ExecOutput>;
+  /** Only for drivers with `mustCreateNetwork`. Idempotent. */
+  createNetwork?(
+    allocId: string,
+    hostname: string,
+    signal?: AbortSignal,
+  ): Promise<{ readonly spec: NetworkIsolationSpec; readonly created: boolean }>;
+  destroyNetwork?(allocId: string, spec: NetworkIsolationSpec, signal?: AbortSignal): Promise<void>;
+}
