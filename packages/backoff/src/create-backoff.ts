@@ -1,0 +1,141 @@
+import { backoff } from "./backoff.ts";
+import { BackoffRangeError } from "./backoff-error.ts";
+import { checkDuration, draw } from "./check.ts";
+import { type Clock, systemClock } from "./clock.ts";
+
+/**
+ * How a delay is spread, with E = min(limit, base·factor^attempt) and U a uniform draw:
+ * `none` E · `full` U[0, E) · `equal` E/2 + U[0, E/2) · `decorrelated` min(limit, U[base, 3·previous)) ·
+ * `nomad` E + U[0, base), the only one that may exceed the limit (by less than base).
+ * @public
+ */
+export type Jitter = "none" | "full" | "equal" | "decorrelated" | "nomad";
+
+/** Options of {@link createBackoff}. @public */
+export interface BackoffOptions {
+  /** First delay in ms, ≥ 0. */
+  readonly base: number;
+  /** Longest delay in ms, ≥ 0; there is no endless default. */
+  readonly limit: number;
+  /** Growth per attempt. Default 2. */
+  readonly factor?: number | undefined;
+  /** Default `"none"`. */
+  readonly jitter?: Jitter | undefined;
+  /** Draws in [0, 1). Default `Math.random`. */
+  readonly random?: (() => number) | undefined;
+  /** How long (ms) `markHealthy` must hold before the counter returns to the start. Default 0: at once. */
+  readonly resetAfter?: number | undefined;
+  /** Attempt number of the first delay. Default 0; some Nomad loops start at 1, so that the first wait is 2·base. */
+  readonly startAt?: number | undefined;
+  /** Only `monotonic` is used, for `resetAfter`. Default {@link systemClock}. */
+  readonly clock?: Clock | undefined;
+}
+
+/** A counter of failures that knows the next delay. @public */
+export interface Backoff {
+  /** The next delay in ms; counts one attempt. */
+  next(): number;
+  /** What `next()` will answer, without counting. */
+  peek(): number;
+  /** Back to the first delay. */
+  reset(): void;
+  /** Number of the coming delay; stays at 2^53−1 instead of overflowing. */
+  readonly attempt: number;
+  /** The cap in ms. */
+  readonly limit: number;
+  /** The guarded thing works since now. Once it did so for `resetAfter` ms, the counter returns to the start. */
+  markHealthy(): void;
+  /** The guarded thing failed; if it was healthy for too short a time, the counter stays where it is. */
+  markFailed(): void;
+}
+
+/** The source of chance where none is injected; looked up at call time. */
+export const mathRandom = (): number => Math.random();
+
+/**
+ * A stateful backoff: one `next()` per failure. All options are checked here, not at the first delay.
+ * @throws {@link BackoffRangeError}
+ * @public
+ */
+export function createBackoff(options: BackoffOptions): Backoff {
+  const {
+    base,
+    limit,
+    factor = 2,
+    jitter = "none",
+    random = mathRandom,
+    resetAfter = 0,
+    startAt = 0,
+    clock = systemClock,
+  } = options;
+  backoff(base, limit, startAt, { factor });
+  checkDuration("resetAfter", resetAfter);
+  if (!/^(none|full|equal|decorrelated|nomad)$/.test(jitter)) {
+    throw new BackoffRangeError("jitter", jitter, "none, full, equal, decorrelated or nomad");
+  }
+  const grown = { factor };
+  let attempt = startAt;
+  let previous = base;
+  let peeked: number | undefined;
+  let healthySince: number | undefined;
+
+  const reset = (): void => {
+    attempt = startAt;
+    previous = base;
+    peeked = undefined;
+  };
+  const settle = (): void => {
+    if (healthySince !== undefined && clock.monotonic() - healthySince >= resetAfter) reset();
+  };
+  const compute = (): number => {
+    if (jitter === "decorrelated") {
+      if (base >= limit) return limit;
+      // 3·previous may overflow near the largest double, and 0·Infinity is NaN.
+      const high = Math.min(3 * previous, Number.MAX_VALUE);
+      return Math.min(limit, base + draw(random) * (high - base));
+    }
+    const delay = backoff(base, limit, attempt, grown);
+    switch (jitter) {
+      case "none":
+        return delay;
+      case "full":
+        return draw(random) * delay;
+      case "equal":
+        return delay / 2 + draw(random) * (delay / 2);
+      case "nomad":
+        return Math.min(delay + draw(random) * base, Number.MAX_VALUE);
+    }
+  };
+  const peek = (): number => {
+    settle();
+    return (peeked ??= compute());
+  };
+
+  return {
+    next() {
+      const delay = peek();
+      healthySince = undefined;
+      peeked = undefined;
+      previous = delay;
+      if (attempt < Number.MAX_SAFE_INTEGER) attempt++;
+      return delay;
+    },
+    peek,
+    reset() {
+      healthySince = undefined;
+      reset();
+    },
+    get attempt() {
+      settle();
+      return attempt;
+    },
+    limit,
+    markHealthy() {
+      healthySince ??= clock.monotonic();
+    },
+    markFailed() {
+      settle();
+      healthySince = undefined;
+    },
+  };
+}

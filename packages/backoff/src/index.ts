@@ -1,0 +1,17 @@
+export { attempts, type Attempt, type AttemptsOptions } from "./attempts.ts";
+export { backoff, clampBackoff, DEFAULT_LIMIT_MS, type BackoffFactor } from "./backoff.ts";
+export { BackoffRangeError, isRecoverableError, RetryExhaustedError, UnrecoverableError } from "./backoff-error.ts";
+export { MAX_TIMER_MS, systemClock, type Clock } from "./clock.ts";
+export { createBackoff, type Backoff, type BackoffOptions, type Jitter } from "./create-backoff.ts";
+export { onAbort } from "./on-abort.ts";
+export {
+  retry,
+  type BackoffSource,
+  type EffortLimits,
+  type RetryContext,
+  type RetryEvent,
+  type RetryOptions,
+} from "./retry.ts";
+export { sleep, type WaitOptions } from "./sleep.ts";
+export { rateScaledInterval, renewAt, staggered } from "./stagger.ts";
+export { waitUntil } from "./wait-until.ts";

@@ -1,0 +1,126 @@
+import { BackoffRangeError, findCause, isRecoverableError, RetryExhaustedError } from "./backoff-error.ts";
+import { checkDuration } from "./check.ts";
+import { systemClock } from "./clock.ts";
+import { type Backoff, type BackoffOptions, createBackoff } from "./create-backoff.ts";
+import { onAbort } from "./on-abort.ts";
+import { sleep, type WaitOptions } from "./sleep.ts";
+
+/** Either the numbers of a backoff, or a backoff that the caller keeps (for example over several calls). @public */
+export type BackoffSource = BackoffOptions | { readonly backoff: Backoff };
+
+/** When an effort ends. @public */
+export interface EffortLimits {
+  /** Calls in all, the first included; an integer ≥ 1 or Infinity. Default Infinity. */
+  readonly maxAttempts?: number | undefined;
+  /** Ms since the first call; a wait that would end later is not started. Default Infinity. */
+  readonly maxElapsed?: number | undefined;
+}
+
+/** What a retried function is told. @public */
+export interface RetryContext {
+  /** 0 for the first call. */
+  readonly attempt: number;
+  /** The signal of the caller, or one that never aborts. */
+  readonly signal: AbortSignal;
+  /** What the previous call threw. */
+  readonly lastError: unknown;
+}
+
+/** What `onRetry` is told, before the wait. @public */
+export interface RetryEvent {
+  /** Number of the call that failed, from 0. */
+  readonly attempt: number;
+  /** The wait that follows, ms. */
+  readonly delay: number;
+  /** What the call threw. */
+  readonly error: unknown;
+  /** Ms since the first call. */
+  readonly elapsed: number;
+}
+
+/** Options of {@link retry}. @public */
+export type RetryOptions = BackoffSource &
+  EffortLimits &
+  WaitOptions & {
+    /** False ends the effort with this error. Asked only if the error is not marked unrecoverable already. */
+    readonly isRecoverable?: ((error: unknown) => boolean) | undefined;
+    /** Called before each wait. If it throws (or rejects), so does `retry`. */
+    readonly onRetry?: ((event: RetryEvent) => void | Promise<void>) | undefined;
+    /** True lets `retryAfterMs` of an error exceed `limit`. Default false. */
+    readonly respectServer?: boolean | undefined;
+  };
+
+/** Checks the limits once, before the first call. */
+export function effortLimits(o: EffortLimits): { readonly maxAttempts: number; readonly maxElapsed: number } {
+  const { maxAttempts = Infinity, maxElapsed = Infinity } = o;
+  if (!(maxAttempts === Infinity || (Number.isInteger(maxAttempts) && maxAttempts >= 1))) {
+    throw new BackoffRangeError("maxAttempts", maxAttempts, "an integer >= 1 or Infinity");
+  }
+  if (maxElapsed !== Infinity) checkDuration("maxElapsed", maxElapsed);
+  return { maxAttempts, maxElapsed };
+}
+
+/**
+ * Calls `fn` until it succeeds. The first call is immediate; before every later one there is a wait of the backoff.
+ *
+ * Stops at once, with that very error, when the error or one of its causes has `recoverable === false`, or when
+ * `isRecoverable` says so. Stops with {@link RetryExhaustedError} at `maxAttempts` or `maxElapsed`. On abort it rejects
+ * with `signal.reason` itself, even while a call is running (that call's result is dropped; it has the same signal).
+ * An error with a number `retryAfterMs` lengthens the next wait. Endless retrying is normal use: memory stays constant.
+ * @public
+ */
+export async function retry<T>(fn: (context: RetryContext) => T | Promise<T>, options: RetryOptions): Promise<T> {
+  const { maxAttempts, maxElapsed } = effortLimits(options);
+  const waits = "backoff" in options ? options.backoff : createBackoff(options);
+  const clock = options.clock ?? systemClock;
+  const signal = options.signal ?? new AbortController().signal;
+  const began = clock.monotonic();
+  let lastError: unknown;
+  for (let attempt = 0; ; attempt++) {
+    signal.throwIfAborted();
+    try {
+      const result = fn({ attempt, signal, lastError });
+      return await (options.signal && isThenable(result) ? unlessAborted(result, options.signal) : result);
+    } catch (error) {
+      lastError = error;
+    }
+    signal.throwIfAborted();
+    if (!isRecoverableError(lastError) || options.isRecoverable?.(lastError) === false) throw lastError;
+    const elapsed = clock.monotonic() - began;
+    const delay = Math.max(
+      waits.next(),
+      retryAfter(lastError, options.respectServer ? Number.MAX_SAFE_INTEGER : waits.limit),
+    );
+    if (attempt + 1 >= maxAttempts || elapsed + delay > maxElapsed)
+      throw new RetryExhaustedError(attempt + 1, elapsed, lastError);
+    if (options.onRetry) await options.onRetry({ attempt, delay, error: lastError, elapsed });
+    await sleep(delay, options);
+  }
+}
+
+function isThenable<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === "function";
+}
+
+/** Follows `promise`, but rejects with the reason as soon as the signal aborts. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const forget = onAbort(signal, () => reject(signal.reason as Error));
+    promise.then(
+      (value) => {
+        forget();
+        resolve(value);
+      },
+      (error: unknown) => {
+        forget();
+        reject(error as Error);
+      },
+    );
+  });
+}
+
+/** The wait that a server asked for, between 0 and `most`. */
+function retryAfter(error: unknown, most: number): number {
+  const asked = findCause(error, (e) => typeof e.retryAfterMs === "number" && e.retryAfterMs > 0)?.retryAfterMs;
+  return asked === undefined ? 0 : Math.min(asked as number, most);
+}

@@ -1,0 +1,1 @@
+export { ManualClock, type PendingTimer } from "./manual-clock.ts";
