@@ -1,0 +1,33 @@
+export type { AllocHook, HookEnv } from "./alloc-hook.ts";
+export type {
+  AllocRunnerConfig,
+  AllocRunnerFactory,
+  AllocStateBatch,
+  AllocStatePersist,
+  AllocStateUpdater,
+  HookObserver,
+  PreviousAllocs,
+} from "./alloc-runner-config.ts";
+export type { AllocRunner, AllocStatsReporter } from "./alloc-runner.ts";
+export { isClientTerminal, isServerTerminal, type AckState, type AllocState, type AllocUpdate } from "./alloc-state.ts";
+export { createBroadcaster, type Broadcaster, type BroadcastListener } from "./broadcaster.ts";
+export { createLatch, type Latch } from "./latch.ts";
+export { isPaused, isPauseRequest, type PauseRequest, type PauseState } from "./pause-state.ts";
+export type {
+  DriverEvent,
+  DriverEventHandler,
+  StreamChunk,
+  TaskDriverCapabilities,
+  TaskExecHandler,
+  TaskExecInput,
+  TaskExecOutput,
+} from "./task-access.ts";
+export type {
+  TaskDevice,
+  TaskHook,
+  TaskMount,
+  TaskPoststartRequest,
+  TaskPrestartRequest,
+  TaskPrestartResult,
+} from "./task-hook.ts";
+export { updatePriority, type UpdatePriority } from "./update-priority.ts";
