@@ -1,9 +1,11 @@
-/** One change set; all of it is durable, or none. Values are plain JSON and copied in. */
+/** One change set; all of it is durable, or none. Values are plain JSON and copied in. Prefixes go first, then deletes, then puts. */
 export interface StateBatch {
   readonly put?: Readonly<Record<string, unknown>>;
   readonly delete?: readonly string[];
   /** Deletes every key that starts with one of these. */
   readonly deletePrefix?: readonly string[];
+  /** Set for what must not be lost on a full disk (terminal states): the 64 kB reserve may be spent on it. */
+  readonly urgent?: boolean;
 }
 
 /**
@@ -11,6 +13,7 @@ export interface StateBatch {
  * Keys are `/`-separated paths (`allocations/<id>/task-<name>/task_state`, client-runtime.md 8).
  */
 export interface StateStore extends AsyncDisposable {
+  /** A fresh copy of the value, or undefined. */
   get<T>(key: string): T | undefined;
   /** Entries below a prefix, sorted by key. */
   list<T>(prefix: string): Array<[key: string, value: T]>;
