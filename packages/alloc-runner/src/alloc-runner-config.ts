@@ -41,7 +41,8 @@ export interface PreviousAllocs<Dir = unknown> {
 
 /** Counts and times hooks; `@outrider/hook-telemetry` is one. @public */
 export interface HookObserver {
-  emit(startMs: number, hookName: string, kind: string, error?: unknown): void;
+  /** Runs `fn` and passes its result or failure on. `kind` is the name of the hook method. */
+  time<T>(hookName: string, kind: string, fn: () => T): T;
 }
 
 /**

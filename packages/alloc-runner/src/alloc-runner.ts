@@ -1,8 +1,9 @@
-import type { AllocResourceUsage, Allocation, TaskEvent } from "@outrider/nomad-structs";
+import type { AllocResourceUsage, Allocation } from "@outrider/nomad-structs";
 import type { AckState, AllocState, AllocUpdate } from "./alloc-state.ts";
 import type { BroadcastListener } from "./broadcaster.ts";
 import type { PauseRequest, PauseState } from "./pause-state.ts";
 import type { DriverEventHandler, TaskDriverCapabilities, TaskExecHandler } from "./task-access.ts";
+import type { TaskEventInput } from "./task-event-input.ts";
 import type { UpdatePriority } from "./update-priority.ts";
 
 /** Usage of an allocation's tasks. @public */
@@ -48,7 +49,7 @@ export interface AllocRunner<Dir = unknown> {
   allocState(): AllocState;
   /** Periodic save. Once destroyed it deletes instead, so that nothing comes back to life. */
   persistState(): Promise<void>;
-  /** A server confirmed this state. */
+  /** A server confirmed this state. Only remembers it: the caller keeps the acks of a whole batch in one write. */
   acknowledgeState(state: AckState): void;
   /** How urgent an update is, measured against the last acknowledged state ({@link updatePriority}). */
   getUpdatePriority(update: AllocUpdate): UpdatePriority;
@@ -57,11 +58,11 @@ export interface AllocRunner<Dir = unknown> {
   /** Sends a signal to one task, or to all with an empty name. Rejects with `Task not found` or `Task not running`. */
   signal(task: string, signal: string): Promise<void>;
   /** Rejects with `Could not find task runner for task: <name>` or `Task not running`. */
-  restartTask(task: string, event: TaskEvent): Promise<void>;
+  restartTask(task: string, event: TaskEventInput): Promise<void>;
   /** Restarts what runs. */
-  restartRunning(event: TaskEvent): Promise<void>;
+  restartRunning(event: TaskEventInput): Promise<void>;
   /** Restarts everything, prestart tasks first; also revives tasks that ended. */
-  restartAll(event: TaskEvent): Promise<void>;
+  restartAll(event: TaskEventInput): Promise<void>;
   /** Where a driver puts events of a task; undefined for an unknown one. */
   taskEventHandler(task: string): DriverEventHandler | undefined;
   /** Runs a command inside a task; undefined for an unknown task or one that does not run. */

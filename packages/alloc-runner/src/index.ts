@@ -22,6 +22,7 @@ export type {
   TaskExecInput,
   TaskExecOutput,
 } from "./task-access.ts";
+export type { TaskEventCarrier, TaskEventInput } from "./task-event-input.ts";
 export type {
   TaskDevice,
   TaskHook,

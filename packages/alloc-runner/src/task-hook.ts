@@ -1,6 +1,7 @@
-import type { Allocation, Task, TaskEvent } from "@outrider/nomad-structs";
+import type { Allocation, Task } from "@outrider/nomad-structs";
 import type { HookEnv } from "./alloc-hook.ts";
 import type { TaskExecHandler } from "./task-access.ts";
+import type { TaskEventInput } from "./task-event-input.ts";
 
 /** A host path shown inside the task. @public */
 export interface TaskMount {
@@ -29,7 +30,7 @@ export interface TaskPrestartRequest<TaskDir = unknown> {
   readonly mounts: readonly TaskMount[];
   readonly devices: readonly TaskDevice[];
   /** Adds an event to the task. */
-  readonly emit: (event: TaskEvent) => void;
+  readonly emit: (event: TaskEventInput) => void;
 }
 
 /** What a prestart hook gives. @public */

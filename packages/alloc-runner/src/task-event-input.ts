@@ -1,0 +1,14 @@
+import type { TaskEvent } from "@outrider/nomad-structs";
+
+/** An event of a task before it has a time: the runner gives it one, later than that of the event before. @public */
+export interface TaskEventInput {
+  readonly Type: string;
+  readonly DisplayMessage: string;
+  readonly Details: TaskEvent["Details"];
+  readonly Message?: string;
+}
+
+/** An error that brings the event which tells it; without one a failing hook is told as `Task hook failed`. @public */
+export interface TaskEventCarrier {
+  readonly taskEvent: TaskEventInput;
+}
