@@ -35,11 +35,13 @@ const UNITS: Readonly<Record<string, bigint>> = {
   m: 60_000_000_000n,
   h: 3_600_000_000_000n,
 };
+const MAX_INT64 = 2n ** 63n - 1n;
 const PART = /^(\d*)(?:\.(\d*))?([^\d.]*)/;
 
 /**
  * Parses Go's duration text (`1h30m`, `-1.5s`, `0`) to whole nanoseconds. Throws `ERR_OUTRIDER_STRUCTS_TYPE` for other
- * text and `ERR_OUTRIDER_STRUCTS_RANGE` beyond 2^53 − 1 ns (104 days).
+ * text and `ERR_OUTRIDER_STRUCTS_RANGE` beyond 64 bits (292 years). Beyond 104 days only what a double holds is kept, which
+ * includes every whole second.
  *
  * @public
  */
@@ -67,8 +69,8 @@ export function parseDuration(text: string): number {
     if (digits !== "") total += (BigInt(digits) * scale) / 10n ** BigInt(digits.length);
     rest = rest.slice(all.length);
   }
-  if (total > BigInt(Number.MAX_SAFE_INTEGER)) {
-    throw structError("ERR_OUTRIDER_STRUCTS_RANGE", "", text, "is longer than 2^53 nanoseconds (104 days)");
+  if (total > MAX_INT64) {
+    throw structError("ERR_OUTRIDER_STRUCTS_RANGE", "", text, "is longer than 292 years");
   }
   if (total === 0n) return 0;
   return negative ? -Number(total) : Number(total);

@@ -48,7 +48,7 @@ export const RESTART_WITHIN_POLICY = "Restart within policy";
 
 /** What an event is about; only what its type uses is set. Durations are nanoseconds. @public */
 export interface TaskEventFacts {
-  /** Text of setup, hook, plugin, template and health events, or of the driver. */
+  /** Text of setup, hook, plugin, template and health events, or of the driver; replaces the text of kill and restart requests. */
   readonly message?: string;
   /** The failure of setup, validation, download, driver, kill or setup. */
   readonly error?: string;
@@ -118,23 +118,21 @@ function killing(f: TaskEventFacts): Parts {
     parts.KillReason = f.reason;
     parts.DisplayMessage = f.reason;
   }
+  if (f.message !== undefined) parts.DisplayMessage = f.message;
   if (f.failsTask === true) details["fails_task"] = "true";
   return parts;
 }
 
 function signaling(f: TaskEventFacts): Parts {
   const name = f.signalName ?? "";
-  const reason = f.reason ?? "";
-  const what = name === "" ? "Task being sent a signal" : `Task being sent signal ${name}`;
-  const details: Record<string, string> = {};
-  if (name !== "") details["signal"] = name;
-  if (name !== "") details["task_signal"] = name;
-  if (reason !== "") details["task_signal_reason"] = reason;
+  if (f.reason === undefined || f.reason === "") {
+    return { DisplayMessage: "Task being sent a signal", Details: { signal: name } };
+  }
   return {
-    DisplayMessage: reason === "" ? what : `${what}: ${reason}`,
-    Details: details,
+    DisplayMessage: `Task being sent signal ${name}: ${f.reason}`,
+    Details: { task_signal: name, task_signal_reason: f.reason },
     TaskSignal: name,
-    TaskSignalReason: reason,
+    TaskSignalReason: f.reason,
   };
 }
 
@@ -207,12 +205,11 @@ function partsOf(type: TaskEventType, f: TaskEventFacts): Parts {
     case TASK_EVENT.reconnected:
       return { DisplayMessage: "Client reconnected", Details: {} };
     case TASK_EVENT.waitingShutdownDelay:
-      return {
-        DisplayMessage: `Waiting for shutdown_delay of ${formatDuration(f.shutdownDelayNs ?? 0)} before killing the task.`,
-        Details: {},
-      };
+      return { DisplayMessage: `Waiting for ${shutdownDelay(f)}`, Details: {} };
     case TASK_EVENT.skippingShutdownDelay:
-      return { DisplayMessage: "Skipping shutdown_delay before killing the task.", Details: {} };
+      return { DisplayMessage: `Skipping ${shutdownDelay(f)}`, Details: {} };
+    case TASK_EVENT.template:
+      return { DisplayMessage: f.message ?? "", Details: {} };
     case TASK_EVENT.pausing:
     case TASK_EVENT.running:
       return { DisplayMessage: `${type} due to ${f.cause ?? "schedule"}`, Details: {} };
@@ -234,9 +231,13 @@ function notRestarting(f: TaskEventFacts): Parts {
   return { DisplayMessage: reason, Details: details, RestartReason: reason, FailsTask: fails };
 }
 
+function shutdownDelay(f: TaskEventFacts): string {
+  return `shutdown_delay of ${formatDuration(f.shutdownDelayNs ?? 0)} before killing the task.`;
+}
+
 function restartSignaled(f: TaskEventFacts): Parts {
   const reason = f.reason ?? "";
-  const shown = reason === "" ? "Task signaled to restart" : reason;
+  const shown = f.message ?? (reason === "" ? "Task signaled to restart" : reason);
   return { DisplayMessage: shown, Details: reason === "" ? {} : { restart_reason: reason }, RestartReason: reason };
 }
 

@@ -89,7 +89,12 @@ export const int = (bits: 8 | 16 | 32 | 64 = 64): Field<number> => ({ kind: "int
 export const uint = (bits: 8 | 16 | 32 | 64 = 64): Field<number> => ({ kind: "int", bits, unsigned: true });
 /** A finite number; zero is 0. @public */
 export const float = (): Field<number> => ({ kind: "float" });
-/** A span of time in whole nanoseconds, at most 2^53 − 1 (104 days); zero is 0. @public */
+/**
+ * A span of time in whole nanoseconds of a 64-bit integer; beyond 104 days (2^53) a double keeps every whole second.
+ * Zero is 0.
+ *
+ * @public
+ */
 export const duration = (): Field<number> => ({ kind: "duration", bits: 64 });
 /**
  * A point in time in nanoseconds since 1970. Present values are above 2^53: a double keeps them to 256 ns, which is

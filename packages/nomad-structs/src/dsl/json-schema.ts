@@ -4,7 +4,7 @@ import type { Field, Struct } from "./field.ts";
 export type JsonSchema = { [key: string]: unknown };
 
 function intSchema(field: Field<unknown>): JsonSchema {
-  if (field.kind === "unixNano") return { type: "integer" };
+  if (field.kind === "unixNano" || field.kind === "duration") return { type: "integer" };
   const bits = Math.min(field.bits ?? 64, 53);
   const wide = (field.bits ?? 64) === 64;
   if (field.unsigned === true) return { type: "integer", minimum: 0, maximum: 2 ** bits - 1 };

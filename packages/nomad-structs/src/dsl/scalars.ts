@@ -12,7 +12,7 @@ export function checkInt(field: Field<unknown>, value: unknown, path: string): n
   if (typeof n === "bigint") n = Number(n);
   if (typeof n !== "number") throw structError("ERR_OUTRIDER_STRUCTS_TYPE", path, value, "must be a whole number");
   if (!Number.isInteger(n)) throw structError("ERR_OUTRIDER_STRUCTS_TYPE", path, value, "must be a whole number");
-  if (field.kind === "unixNano") {
+  if (field.kind === "unixNano" || field.kind === "duration") {
     if (n >= -INT64_END && n < INT64_END) return n;
     throw structError("ERR_OUTRIDER_STRUCTS_RANGE", path, value, "must fit into 64 bits");
   }
