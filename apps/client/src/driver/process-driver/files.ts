@@ -1,0 +1,67 @@
+/** Small synchronous file helpers of the driver process. */
+import { closeSync, constants, fsyncSync, openSync, readdirSync, renameSync, rmSync, unlinkSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+
+/** The `code` of a system error, or "". */
+export function errnoOf(reason: unknown): string {
+  const code = (reason as { code?: unknown } | null)?.code;
+  return typeof code === "string" ? code : "";
+}
+
+/** Writes a file beside its final name, syncs and renames: a reader sees the old or the new text, never half of one. */
+export function writeFileAtomic(path: string, text: string, mode: number): void {
+  const temporary = `${path}.new`;
+  rmSync(temporary, { force: true });
+  const fd = openSync(temporary, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, mode);
+  try {
+    writeAll(fd, Buffer.from(text));
+    fsyncSync(fd);
+  } catch (reason) {
+    unlinkQuietly(temporary);
+    throw reason;
+  } finally {
+    closeSync(fd);
+  }
+  renameSync(temporary, path);
+  syncFolder(dirname(path));
+}
+
+/** Writes every byte, at the file's own offset or at `position`. */
+export function writeAll(fd: number, bytes: Uint8Array, position?: number): void {
+  let done = 0;
+  while (done < bytes.length) {
+    done += writeSync(fd, bytes, done, bytes.length - done, position === undefined ? null : position + done);
+  }
+}
+
+/** Makes names in a folder durable; filesystems that cannot do it are left alone. */
+export function syncFolder(path: string): void {
+  let fd: number | undefined;
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
+    fsyncSync(fd);
+  } catch {
+    // network and overlay filesystems may refuse; the rename itself stands
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
+}
+
+/** Removes a file if it is there. */
+export function unlinkQuietly(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (reason) {
+    if (errnoOf(reason) !== "ENOENT") throw reason;
+  }
+}
+
+/** Names in a folder; none when it does not exist. */
+export function listNames(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (reason) {
+    if (errnoOf(reason) === "ENOENT") return [];
+    throw reason;
+  }
+}
