@@ -1,0 +1,134 @@
+import { request as httpRequest, type ClientRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { createGunzip } from "node:zlib";
+import type { Readable } from "node:stream";
+
+/** Where and as whom the commands talk. */
+export interface ApiTarget {
+  /** `http://host:port`, `https://…` or `unix:///path`. */
+  readonly address: string;
+  readonly region?: string;
+  readonly namespace?: string;
+  readonly token?: string;
+  readonly tls?: { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer; readonly servername?: string; readonly rejectUnauthorized?: boolean };
+}
+
+/** A call that got an answer other than 200, or none. */
+export class ApiError extends Error {
+  readonly code = "ERR_OUTRIDER_CLI_API";
+  constructor(
+    message: string,
+    readonly status: number | undefined,
+    readonly body: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** One answer: the body and the index to wait on. */
+export interface ApiAnswer<T> {
+  readonly value: T;
+  readonly index: number;
+}
+
+type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** What a call carries besides method and path. */
+export interface CallOptions {
+  readonly query?: Query | undefined;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal | undefined;
+  /** No namespace parameter: the path knows none. */
+  readonly bare?: boolean;
+}
+
+/** Talks Nomad's HTTP API; knows nothing of any room of the agent. */
+export class ApiClient {
+  constructor(readonly target: ApiTarget) {}
+
+  /** The same identity at another address (a node's own). */
+  at(address: string): ApiClient {
+    return new ApiClient({ ...this.target, address });
+  }
+
+  async get<T>(path: string, query?: Query, signal?: AbortSignal): Promise<ApiAnswer<T>> {
+    return this.#json<T>("GET", path, { query, signal });
+  }
+
+  async put<T>(path: string, body: unknown, query?: Query): Promise<ApiAnswer<T>> {
+    return this.#json<T>("PUT", path, { query, body });
+  }
+
+  async delete<T>(path: string, query?: Query): Promise<ApiAnswer<T>> {
+    return this.#json<T>("DELETE", path, { query });
+  }
+
+  /** A body as it comes, for logs. Rejects when the answer is not 200. */
+  async stream(path: string, query: Query, signal: AbortSignal): Promise<Readable> {
+    const answer = await this.#send("GET", path, { query, signal });
+    if (answer.statusCode !== 200) throw await refused(answer);
+    return decoded(answer);
+  }
+
+  async #json<T>(method: string, path: string, o: CallOptions): Promise<ApiAnswer<T>> {
+    const answer = await this.#send(method, path, o);
+    if (answer.statusCode !== 200) throw await refused(answer);
+    const text = await textOf(decoded(answer));
+    let value: T;
+    try {
+      value = JSON.parse(text) as T;
+    } catch (cause) {
+      throw new ApiError(`${method} ${path}: the answer is not JSON`, 200, text, { cause });
+    }
+    return { value, index: Number(answer.headers["x-nomad-index"] ?? 0) };
+  }
+
+  #send(method: string, path: string, o: CallOptions): Promise<IncomingMessage> {
+    const { address, region, namespace, token, tls } = this.target;
+    const unix = address.startsWith("unix://") ? address.slice(7) : undefined;
+    let url: URL;
+    try {
+      url = new URL(path, unix === undefined ? address : "http://127.0.0.1");
+    } catch (cause) {
+      return Promise.reject(new ApiError(`the address ${JSON.stringify(address)} is not a URL`, undefined, "", { cause }));
+    }
+    const query = { ...(region ? { region } : {}), ...(namespace && !o.bare ? { namespace } : {}), ...o.query };
+    for (const [key, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(key, String(value));
+    const payload = o.body === undefined ? undefined : Buffer.from(JSON.stringify(o.body));
+    const options: RequestOptions = {
+      method,
+      headers: {
+        "accept-encoding": "gzip",
+        ...(token ? { "x-nomad-token": token } : {}),
+        ...(payload ? { "content-type": "application/json", "content-length": payload.length } : {}),
+      },
+      ...(unix === undefined ? {} : { socketPath: unix }),
+      ...(o.signal ? { signal: o.signal } : {}),
+    };
+    return new Promise((resolve, reject) => {
+      const request: ClientRequest = url.protocol === "https:" ? httpsRequest(url, { ...options, ...tls }, resolve) : httpRequest(url, options, resolve);
+      request.on("error", (cause: NodeJS.ErrnoException) => {
+        if (o.signal?.aborted) return reject(o.signal.reason as Error);
+        const why = cause.code === "ECONNREFUSED" || cause.code === "ENOENT" ? "no agent answers there" : cause.message;
+        reject(new ApiError(`${method} ${path} at ${address}: ${why}`, undefined, "", { cause }));
+      });
+      request.end(payload);
+    });
+  }
+}
+
+function decoded(answer: IncomingMessage): Readable {
+  return answer.headers["content-encoding"] === "gzip" ? answer.pipe(createGunzip()) : answer;
+}
+
+async function textOf(stream: Readable): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+async function refused(answer: IncomingMessage): Promise<ApiError> {
+  const body = (await textOf(decoded(answer))).trim();
+  return new ApiError(`Unexpected response code: ${answer.statusCode} (${body})`, answer.statusCode, body);
+}

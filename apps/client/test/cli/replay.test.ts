@@ -1,0 +1,78 @@
+import { ManualClock } from "@outrider/backoff/testing";
+import { readdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import type { CommandContext } from "../../src/cli/command.ts";
+import { COMMANDS } from "../../src/cli/index.ts";
+import { runCommand } from "../../src/cli/run.ts";
+import { recording, replayAgent, type Recording } from "./replay-agent.ts";
+
+const JOBS = fileURLToPath(new URL("../fixtures/cli/jobs/", import.meta.url));
+
+/** A command line as the shell would split it. */
+const words = (line: string): string[] => [...line.matchAll(/'([^']*)'|(\S+)/g)].map((m) => m[1] ?? (m[2] as string)).slice(1);
+
+/** The time at which the recorded tool ran: its latest relative time gives it away, else the newest event. */
+async function replay(name: string, o: { nowMs: number; interruptWhen?: (stdout: string) => boolean }): Promise<{ code: number; stdout: string; stderr: string; missed: string[]; unused: string[]; record: Recording; bodies: unknown[] }> {
+  const record = recording(name);
+  let stdout = "";
+  let stderr = "";
+  const agent = await replayAgent(record, { settled: () => !/ -f /.test(record.command) || stdout !== "" });
+  const clock = new ManualClock({ now: o.nowMs });
+  const stop = new AbortController();
+  const context: CommandContext = {
+    stdout: {
+      write: (text) => {
+        stdout += typeof text === "string" ? text : Buffer.from(text).toString();
+        if (o.interruptWhen?.(stdout)) stop.abort(new Error("interrupted"));
+      },
+    },
+    stderr: { write: (text) => void (stderr += String(text)) },
+    stdin: (async function* () {})(),
+    env: { NOMAD_ADDR: agent.address },
+    cwd: JOBS,
+    clock,
+    signal: stop.signal,
+  };
+  const running = runCommand(COMMANDS, context, words(record.command));
+  let settled = false;
+  void running.finally(() => (settled = true)).catch(() => undefined);
+  while (!settled) {
+    await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(10);
+  }
+  const code = await running;
+  await agent.close();
+  return { code, stdout, stderr, missed: agent.missed, unused: agent.unused(), record, bodies: agent.bodies };
+}
+
+/** Relative times depend on when the tool ran: what stands before `ago` is compared by its shape only. */
+const timeless = (text: string): string => text.replace(/\d+(?:y|mo|d|h|m|s)(?:\d+(?:mo|d|h|m|s))? (ago|from now)/g, "T $1").replace(/ +$/gm, "").replace(/  +/g, "  ");
+
+/** The recorded node bodies were cut: their drivers, allocations and attributes are not those that the tool printed. */
+const comparable = (name: string, text: string): string =>
+  name.startsWith("node-status") ? timeless(text).replace(/^Driver Status.*$/m, "").replace(/(\nAllocations\nID[^\n]*)[^]*$/, "$1") : timeless(text);
+
+const all = readdirSync(fileURLToPath(new URL("../fixtures/cli/", import.meta.url)))
+  .filter((f) => f.endsWith(".json"))
+  .map((f) => f.slice(0, -5));
+
+/** Recordings whose output our command does not repeat, each with the reason. */
+const DIFFERENT: Record<string, string> = {
+  "alloc-pause-status": "the recorded edition refuses pauses",
+};
+
+process.env["TZ"] = "UTC";
+const NOW = Date.parse("2026-11-30T14:00:00Z");
+
+describe("commands against recorded answers of a stock Nomad 2.0.5", () => {
+  const reading = all.filter((n) => /^(job-status|alloc-status|node-status|alloc-logs|alloc-restart|alloc-pause|alloc-signal)/.test(n) && !(n in DIFFERENT));
+  it.each(reading)("%s: same calls, same exit code, same output", async (name) => {
+    const result = await replay(name, { nowMs: NOW });
+    expect(result.missed).toEqual([]);
+    expect(result.code).toBe(typeof result.record.exit_code === "number" ? result.record.exit_code : 0);
+    if (/-json$/.test(name)) expect(JSON.parse(result.stdout)).toBeTypeOf("object");
+    else expect(comparable(name, result.stdout)).toBe(comparable(name, result.record.stdout));
+    if (result.record.exit_code === 1) expect(result.stderr).not.toBe("");
+  });
+});
