@@ -1,8 +1,6 @@
 export type {
-  AttributeValue,
   Capabilities,
   DriverPlugin,
-  DriverTaskEvent,
   ExecChunk,
   ExecInput,
   ExecOutput,
@@ -11,8 +9,12 @@ export type {
   Fingerprint,
   NodeTopology,
   NomadDriverConfig,
+  InspectedTask,
   PluginInfo,
   StartedTask,
+  TaskConfig,
+  TaskHandle,
+  TaskStatus,
   TopologyCore,
 } from "./contract/driver.ts";
 export {
@@ -31,22 +33,23 @@ export {
 } from "./contract/errors.ts";
 export type { HclSpec } from "./contract/hclspec.ts";
 export type {
-  AllocatedResources,
-  Device,
-  DnsConfig,
+  DriverAttribute,
+  DriverDevice,
+  DriverDnsConfig,
+  DriverHealth,
+  DriverMount,
   DriverNetwork,
+  DriverPortMapping,
+  DriverResources,
+  DriverTaskEvent,
   DriverTaskState,
   ExitResult,
+  FsIsolation,
   LinuxResources,
-  Mount,
+  MountConfigs,
   NetworkIsolationMode,
   NetworkIsolationSpec,
-  NetworkPort,
-  NetworkResource,
-  PortMapping,
-  TaskConfig,
-  TaskHandle,
-  TaskResources,
-  TaskStatus,
-} from "./contract/task.ts";
-export type { CpuUsage, MemoryUsage, ResourceUsage, TaskResourceUsage } from "./contract/usage.ts";
+  ResourceUsage,
+  TaskResourceUsage,
+  TerminalSize,
+} from "@outrider/nomad-structs";

@@ -1,15 +1,29 @@
 /** The driver contract: what a driver author implements, and what a host hands out for any driver. */
-import type { HclSpec } from "./hclspec.ts";
 import type {
+  DriverCapabilities,
+  DriverFingerprint,
   DriverNetwork,
+  DriverTaskConfig,
+  DriverTaskEvent,
+  DriverTaskHandle,
+  DriverTaskStatus,
   ExitResult,
-  NetworkIsolationMode,
   NetworkIsolationSpec,
-  TaskConfig,
-  TaskHandle,
-  TaskStatus,
-} from "./task.ts";
-import type { TaskResourceUsage } from "./usage.ts";
+  TaskResourceUsage,
+  TerminalSize,
+} from "@outrider/nomad-structs";
+import type { HclSpec } from "./hclspec.ts";
+
+/** Everything a driver is told about a task it starts. @public */
+export type TaskConfig = DriverTaskConfig;
+/** What a driver returns for a started task and needs to find it again. @public */
+export type TaskHandle = DriverTaskHandle;
+/** What a driver can do. @public */
+export type Capabilities = DriverCapabilities;
+/** One report of a driver about itself. @public */
+export type Fingerprint = DriverFingerprint;
+/** State of one task, for inspection. @public */
+export type TaskStatus = DriverTaskStatus;
 
 /**
  * Who a plugin says it is.
@@ -63,59 +77,6 @@ export interface NomadDriverConfig {
 }
 
 /**
- * What a driver can do.
- * @public
- */
-export interface Capabilities {
-  readonly sendSignals: boolean;
-  readonly exec: boolean;
-  readonly fsIsolation: "none" | "chroot" | "image" | "unveil";
-  readonly networkIsolationModes: readonly NetworkIsolationMode[];
-  readonly mustCreateNetwork: boolean;
-  /** `none`: the driver refuses volume mounts. */
-  readonly mountConfigs: "any" | "none";
-  readonly disableLogCollection: boolean;
-  readonly dynamicWorkloadUsers: boolean;
-}
-
-/**
- * A value of a node attribute. An integral number travels as an integer, any other as a double.
- * @public
- */
-export type AttributeValue =
-  | string
-  | boolean
-  | number
-  | bigint
-  | { readonly value: string | boolean | number | bigint; readonly unit: string };
-
-/**
- * Whether the driver can work on this node, and what the node should publish about it.
- * @public
- */
-export interface Fingerprint {
-  readonly attributes: Readonly<Record<string, AttributeValue>>;
-  readonly health: "undetected" | "unhealthy" | "healthy";
-  readonly healthDescription: string;
-  /** Set when fingerprinting itself failed; the host shows the driver as unhealthy and keeps the stream. */
-  readonly error?: string;
-}
-
-/**
- * Something a driver wants the user to see beside the task's own events.
- * @public
- */
-export interface DriverTaskEvent {
-  readonly taskId: string;
-  readonly allocId: string;
-  readonly taskName: string;
-  /** Epoch milliseconds. */
-  readonly timestampMs: number;
-  readonly message: string;
-  readonly annotations: Readonly<Record<string, string>>;
-}
-
-/**
  * Result of a command that ran inside a task.
  * @public
  */
@@ -140,7 +101,7 @@ export interface ExecChunk {
  */
 export interface ExecInput {
   readonly stdin?: ExecChunk;
-  readonly ttySize?: { readonly height: number; readonly width: number };
+  readonly ttySize?: TerminalSize;
 }
 
 /**
@@ -168,6 +129,15 @@ export interface ExecRequest {
  */
 export interface StartedTask {
   readonly handle: TaskHandle;
+  readonly network?: DriverNetwork;
+}
+
+/**
+ * Answer of `inspectTask`.
+ * @public
+ */
+export interface InspectedTask {
+  readonly status: TaskStatus;
   readonly network?: DriverNetwork;
 }
 
@@ -201,7 +171,7 @@ export interface DriverPlugin {
   /** `signalName` "" = the driver's default; `timeoutMs` 0 = kill at once. Resolves when the task is gone. */
   stopTask(taskId: string, timeoutMs: number, signalName: string, signal?: AbortSignal): Promise<void>;
   destroyTask(taskId: string, force: boolean, signal?: AbortSignal): Promise<void>;
-  inspectTask(taskId: string, signal?: AbortSignal): Promise<TaskStatus>;
+  inspectTask(taskId: string, signal?: AbortSignal): Promise<InspectedTask>;
   /** The first sample at once, then one per interval, until the task ends. */
   taskStats(taskId: string, intervalMs: number, signal: AbortSignal): AsyncIterable<TaskResourceUsage>;
   /** Events of all tasks; ends only by `signal`. */
