@@ -33,7 +33,7 @@ function walkAny(value: unknown, path: string, budget: Budget): unknown {
     if (isPlainObject(value)) {
       const out: Record<string, unknown> = {};
       for (const [key, item] of Object.entries(value)) {
-        if (item !== undefined) setKey(out, key, walkAny(item, joinPath(path, key), budget));
+        if (item !== undefined) setKey(out, key, walkAny(item, joinPath(path, key), budget), path);
       }
       return out;
     }
@@ -53,7 +53,7 @@ function walkList(item: Field<unknown>, value: unknown, path: string, w: Walk): 
 function walkMap(item: Field<unknown>, value: unknown, path: string, w: Walk): unknown {
   if (!isPlainObject(value)) throw structError("ERR_OUTRIDER_STRUCTS_TYPE", path, value, "must be an object");
   const out: Record<string, unknown> = {};
-  for (const [key, x] of Object.entries(value)) setKey(out, key, walkField(item, x, joinPath(path, key), w));
+  for (const [key, x] of Object.entries(value)) setKey(out, key, walkField(item, x, joinPath(path, key), w), path);
   return out;
 }
 
@@ -90,7 +90,7 @@ function walkUnknown(
     if (w.unknownKeys === "refuse") {
       throw structError("ERR_OUTRIDER_STRUCTS_UNKNOWN_KEY", at, item, `is not a field of ${of.name}`);
     }
-    setKey(out, key, walkAny(item, at, w.budget));
+    setKey(out, key, walkAny(item, at, w.budget), path);
   }
 }
 

@@ -20,7 +20,7 @@ function packAny(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(packAny);
   if (typeof value === "object" && value !== null) {
     const out: Record<string, unknown> = {};
-    for (const [key, item] of Object.entries(value)) setKey(out, key, packAny(item));
+    for (const [key, item] of Object.entries(value)) out[key] = packAny(item);
     return out;
   }
   return typeof value === "number" && Number.isSafeInteger(value) ? packInt(value) : value;
@@ -45,7 +45,7 @@ function packField(field: Field<unknown>, value: unknown): unknown {
     case "map": {
       const out: Record<string, unknown> = {};
       for (const [key, item] of Object.entries(value as object))
-        setKey(out, key, packField(field.item as Field<unknown>, item));
+        out[key] = packField(field.item as Field<unknown>, item);
       return out;
     }
     case "struct":
@@ -74,7 +74,8 @@ function unpackAny(value: unknown, path: string, budget: Budget): unknown {
     if (Array.isArray(value)) return value.map((item, i) => unpackAny(item, joinPath(path, i), budget));
     if (typeof value === "object" && value !== null) {
       const out: Record<string, unknown> = {};
-      for (const [key, item] of Object.entries(value)) setKey(out, key, unpackAny(item, joinPath(path, key), budget));
+      for (const [key, item] of Object.entries(value))
+        setKey(out, key, unpackAny(item, joinPath(path, key), budget), path);
       return out;
     }
     return value;
@@ -88,7 +89,8 @@ function unpackMap(item: Field<unknown>, value: unknown, path: string, budget: B
     throw structError("ERR_OUTRIDER_STRUCTS_TYPE", path, value, "must be a map");
   }
   const out: Record<string, unknown> = {};
-  for (const [key, x] of Object.entries(value)) setKey(out, key, unpackField(item, x, joinPath(path, key), budget));
+  for (const [key, x] of Object.entries(value))
+    setKey(out, key, unpackField(item, x, joinPath(path, key), budget), path);
   return out;
 }
 

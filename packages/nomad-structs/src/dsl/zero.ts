@@ -1,3 +1,4 @@
+import { structError } from "../error.ts";
 import type { Field, Struct } from "./field.ts";
 
 /** The zero of a field, as Go has it. Objects are fresh on every call. */
@@ -36,9 +37,13 @@ export function isZero(field: Field<unknown>, value: unknown): boolean {
   return of.entries.every(([key, inner]) => isZero(inner, (value as Record<string, unknown>)[key]));
 }
 
-/** Sets a key that came from outside: `__proto__` becomes a plain key, never the prototype. */
-export function setKey(target: Record<string, unknown>, key: string, value: unknown): void {
+/**
+ * Sets a key that came from outside. `__proto__` is refused: it is no key of any real job, msgpack decoders cannot read
+ * it back, and code further on may copy it into a prototype.
+ */
+export function setKey(target: Record<string, unknown>, key: string, value: unknown, path: string): void {
   if (key === "__proto__") {
-    Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true });
-  } else target[key] = value;
+    throw structError("ERR_OUTRIDER_STRUCTS_TYPE", path, key, "must have no key of this name");
+  }
+  target[key] = value;
 }
