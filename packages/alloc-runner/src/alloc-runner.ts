@@ -1,7 +1,7 @@
-import type { AllocResourceUsage, Allocation } from "@outrider/nomad-structs";
+import type { AllocResourceUsage, Allocation, TaskPauseState } from "@outrider/nomad-structs";
 import type { AckState, AllocState, AllocUpdate } from "./alloc-state.ts";
 import type { BroadcastListener } from "./broadcaster.ts";
-import type { PauseRequest, PauseState } from "./pause-state.ts";
+import type { PauseRequest } from "./pause-state.ts";
 import type { DriverEventHandler, TaskDriverCapabilities, TaskExecHandler } from "./task-access.ts";
 import type { TaskEventInput } from "./task-event-input.ts";
 import type { UpdatePriority } from "./update-priority.ts";
@@ -76,5 +76,5 @@ export interface AllocRunner<Dir = unknown> {
   /** Overrides the schedule of a task, or with an empty name of all main tasks. What it set is readable when it resolves. */
   setTaskPauseState(task: string, state: PauseRequest): Promise<void>;
   /** An empty name gives the state that all main tasks share; rejects if they differ. */
-  getTaskPauseState(task: string): PauseState;
+  getTaskPauseState(task: string): TaskPauseState;
 }

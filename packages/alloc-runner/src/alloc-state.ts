@@ -27,13 +27,3 @@ export interface AllocState {
   readonly taskStates: Record<string, TaskState>;
   readonly networkStatus: Allocation["NetworkStatus"];
 }
-
-/** Client statuses after which nothing runs any more. @public */
-export function isClientTerminal(status: string): boolean {
-  return status === "complete" || status === "failed" || status === "lost";
-}
-
-/** Desired statuses by which a server ends an allocation. @public */
-export function isServerTerminal(desiredStatus: string): boolean {
-  return desiredStatus === "stop" || desiredStatus === "evict";
-}

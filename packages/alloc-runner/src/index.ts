@@ -9,10 +9,10 @@ export type {
   PreviousAllocs,
 } from "./alloc-runner-config.ts";
 export type { AllocRunner, AllocStatsReporter } from "./alloc-runner.ts";
-export { isClientTerminal, isServerTerminal, type AckState, type AllocState, type AllocUpdate } from "./alloc-state.ts";
+export type { AckState, AllocState, AllocUpdate } from "./alloc-state.ts";
 export { createBroadcaster, type Broadcaster, type BroadcastListener } from "./broadcaster.ts";
 export { createLatch, type Latch } from "./latch.ts";
-export { isPaused, isPauseRequest, type PauseRequest, type PauseState } from "./pause-state.ts";
+export { isPauseRequest, type PauseRequest } from "./pause-state.ts";
 export type {
   DriverEvent,
   DriverEventHandler,

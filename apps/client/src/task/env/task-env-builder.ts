@@ -1,0 +1,122 @@
+import type { Allocation, AllocNetworkStatus, Node, Task } from "@outrider/nomad-structs";
+import type { DriverNetwork } from "@outrider/plugin-driver";
+import { builtinEnv, metaEnv, type TaskPaths } from "./builtin-env.ts";
+import { cleanEnv } from "./env-names.ts";
+import { interpolate } from "./interpolate.ts";
+import { nodeMap } from "./node-map.ts";
+import { groupPortEnv, siblingPortEnv, taskPortEnv } from "./port-env.ts";
+import { TaskEnv } from "./task-env.ts";
+
+export interface TaskEnvBuilderOptions {
+  readonly alloc: Allocation;
+  /** Undefined: the environment of the whole allocation, for its hooks. */
+  readonly task?: Task | undefined;
+  readonly node: () => Node;
+  readonly region: string;
+  /** The agent's own variables, already without those on the deny list. Empty for drivers that bring an image. */
+  readonly host?: Readonly<Record<string, string>>;
+}
+
+/** Collects what makes up an environment; `build` puts it together anew each time (client-runtime.md 4.10). */
+export class TaskEnvBuilder {
+  readonly #o: TaskEnvBuilderOptions;
+  readonly #hooks = new Map<string, Readonly<Record<string, string>>>();
+  #alloc: Allocation;
+  #task: Task | undefined;
+  #host: Readonly<Record<string, string>>;
+  #taskPaths: TaskPaths | undefined;
+  #clientPaths: TaskPaths | undefined;
+  #driverNetwork: DriverNetwork | undefined;
+  #networkStatus: AllocNetworkStatus | null = null;
+  #template: Readonly<Record<string, string>> = {};
+  #device: Readonly<Record<string, string>> = {};
+  #built: TaskEnv | undefined;
+
+  constructor(options: TaskEnvBuilderOptions) {
+    this.#o = options;
+    this.#alloc = options.alloc;
+    this.#task = options.task;
+    this.#host = options.host ?? {};
+  }
+
+  update(alloc: Allocation, task: Task | undefined): void {
+    this.#alloc = alloc;
+    this.#task = task;
+    this.#built = undefined;
+  }
+
+  setPaths(inTask: TaskPaths, onHost: TaskPaths): void {
+    this.#taskPaths = inTask;
+    this.#clientPaths = onHost;
+    this.#built = undefined;
+  }
+
+  setHost(host: Readonly<Record<string, string>>): void {
+    this.#host = host;
+    this.#built = undefined;
+  }
+
+  setHook(hook: string, env: Readonly<Record<string, string>>): void {
+    if (hook === "devices") this.#device = env;
+    else if (hook === "template") this.#template = env;
+    else this.#hooks.set(hook, env);
+    this.#built = undefined;
+  }
+
+  setDriverNetwork(network: DriverNetwork | undefined): void {
+    this.#driverNetwork = network;
+    this.#built = undefined;
+  }
+
+  setNetworkStatus(status: AllocNetworkStatus | null): void {
+    this.#networkStatus = status;
+    this.#built = undefined;
+  }
+
+  build(): TaskEnv {
+    this.#built ??= this.#make();
+    return this.#built;
+  }
+
+  #make(): TaskEnv {
+    const node = this.#o.node();
+    const nodeVars = { ...nodeMap(node), "node.region": this.#o.region };
+    const common = this.#common(node);
+    const all = this.#layered(common, this.#taskPaths, nodeVars);
+    const client = this.#layered(common, this.#clientPaths ?? this.#taskPaths, nodeVars);
+    return new TaskEnv({ all, client, device: { ...this.#device }, node: nodeVars });
+  }
+
+  #common(node: Node): Record<string, string> {
+    const { AllocatedResources: granted, Job } = this.#alloc;
+    const group = Job?.TaskGroups?.find((g) => g.Name === this.#alloc.TaskGroup);
+    const name = this.#task?.Name;
+    const env = { ...builtinEnv(this.#alloc, this.#task, this.#o.region, node), ...metaEnv(this.#alloc, group, this.#task) };
+    for (const [other, resources] of Object.entries(granted?.Tasks ?? {})) {
+      const networks = resources.Networks ?? [];
+      if (other === name) Object.assign(env, taskPortEnv(networks, this.#driverNetwork?.portMap));
+      else if (name !== undefined) Object.assign(env, siblingPortEnv(other, networks));
+    }
+    return Object.assign(env, groupPortEnv(granted?.Shared.Ports ?? [], this.#networkStatus));
+  }
+
+  /** Low to high: built-ins and meta, the agent's variables for names still free, the task's, hooks in order, templates. */
+  #layered(common: Record<string, string>, paths: TaskPaths | undefined, nodeVars: Record<string, string>): Record<string, string> {
+    const env: Record<string, string> = { ...common };
+    if (paths !== undefined) {
+      env["NOMAD_ALLOC_DIR"] = paths.allocDir;
+      env["NOMAD_TASK_DIR"] = paths.localDir;
+      env["NOMAD_SECRETS_DIR"] = paths.secretsDir;
+    }
+    const below: Record<string, string> = { ...this.#host, ...env };
+    const known = (name: string): string | undefined =>
+      Object.hasOwn(below, name) ? below[name] : Object.hasOwn(nodeVars, name) ? nodeVars[name] : undefined;
+    const own: Record<string, string> = {};
+    for (const [name, value] of Object.entries(this.#task?.Env ?? {})) {
+      own[interpolate(name, known)] = interpolate(value, known);
+    }
+    const merged = { ...below, ...own };
+    for (const hookEnv of this.#hooks.values()) Object.assign(merged, hookEnv);
+    return cleanEnv({ ...merged, ...this.#template });
+  }
+}

@@ -1,0 +1,140 @@
+import type { PauseRequest } from "@outrider/alloc-runner";
+import { waitUntil, type Clock } from "@outrider/backoff";
+import type { Schedule } from "@outrider/cron-schedule";
+import type { Logger } from "@outrider/foundation";
+import { isPaused, type TaskPauseState } from "@outrider/nomad-structs";
+import { pauseTransition, type PauseInput, type PauseStep } from "./pause-transition.ts";
+
+/** A wall clock that goes back by less than this does not make a task flap. */
+const CLOCK_STEP_MS = 120_000;
+
+export interface PauseControllerOptions {
+  readonly initial: TaskPauseState;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Keeps the new state (and its event) before anything acts on it. */
+  readonly record: (step: PauseStep) => void;
+  /** The process must stop: it runs although the state is a pause. Called again until it is acted on. */
+  readonly stop: () => void;
+}
+
+/**
+ * The pause state of one task: its schedule and the user's overrides (cron-schedule.md 4 and 8). Level-triggered: at every wake the wanted
+ * state is worked out anew from the wall clock, so a missed edge heals itself.
+ */
+export class PauseController {
+  readonly #options: PauseControllerOptions;
+  readonly #wake = new Set<() => void>();
+  #state: TaskPauseState;
+  #schedule: Schedule | undefined;
+  #highWaterMs = -Infinity;
+  #warnedExhausted = false;
+
+  constructor(options: PauseControllerOptions) {
+    this.#options = options;
+    this.#state = options.initial === "schedule_resume" ? "" : options.initial;
+  }
+
+  get state(): TaskPauseState {
+    return this.#state;
+  }
+
+  /** A new, changed or removed schedule; overrides survive it. */
+  setSchedule(schedule: Schedule | undefined): void {
+    this.#schedule = schedule;
+    this.#warnedExhausted = false;
+    // Without a schedule nothing will ever open the gate again.
+    if (schedule === undefined && this.#state === "scheduled_pause") this.#apply("window-opens", true);
+    this.#wakeAll();
+  }
+
+  /** A user's request; the settled state is readable when this returns. */
+  request(request: PauseRequest): void {
+    const input = request === "force_pause" ? "pause" : request === "force_run" ? "run" : "scheduled";
+    const step = this.#apply(input, this.#look().inside);
+    if (step.action === "stop") this.#options.stop();
+    this.#wakeAll();
+  }
+
+  /** Waits until the task may run. Rejects with the signal's reason. */
+  async gate(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      signal.throwIfAborted();
+      const edge = this.#evaluate();
+      if (!isPaused(this.#state)) return;
+      await this.#next(edge, signal);
+    }
+  }
+
+  /** While the task runs: stops it when its window closes. Ends with the signal. */
+  async watch(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const edge = this.#evaluate();
+      if (isPaused(this.#state)) this.#options.stop();
+      await this.#next(edge, signal).catch(() => undefined);
+    }
+  }
+
+  /** Brings the state up to date with the window. Gives the next edge, if any. */
+  #evaluate(): number | undefined {
+    const { inside, edge } = this.#look();
+    if (this.#schedule !== undefined) this.#apply(inside ? "window-opens" : "window-closes", inside);
+    return edge;
+  }
+
+  #apply(input: PauseInput, inside: boolean): PauseStep {
+    const step = pauseTransition(this.#state, input, inside);
+    if (step.to === this.#state && step.event === undefined) return step;
+    this.#state = step.to;
+    this.#options.record(step);
+    return step;
+  }
+
+  #look(): { readonly inside: boolean; readonly edge: number | undefined } {
+    const schedule = this.#schedule;
+    if (schedule === undefined) return { inside: true, edge: undefined };
+    const wall = this.#options.clock.now();
+    const steppedBack = this.#highWaterMs - wall;
+    const now = steppedBack > 0 && steppedBack < CLOCK_STEP_MS ? this.#highWaterMs : wall;
+    this.#highWaterMs = now;
+    const { inWindow, nextStart, nextEnd } = schedule.evaluate(now);
+    const edge = inWindow ? nextEnd : nextStart;
+    if (!inWindow && edge === null && !this.#warnedExhausted) {
+      this.#warnedExhausted = true;
+      this.#options.logger.warn("schedule has no further window: the task stays paused");
+    }
+    return { inside: inWindow, edge: edge?.getTime() };
+  }
+
+  /** Until the next edge, or a change. */
+  async #next(edge: number | undefined, signal: AbortSignal): Promise<void> {
+    const cancel = new AbortController();
+    const changed = new Promise<void>((resolve) => {
+      this.#wake.add(resolve);
+      cancel.signal.addEventListener("abort", () => this.#wake.delete(resolve));
+    });
+    const abort = (): void => cancel.abort(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      const aborted = new Promise<never>((_, reject) => {
+        cancel.signal.addEventListener("abort", () => reject(cancel.signal.reason as Error));
+      });
+      aborted.catch(() => undefined);
+      if (signal.aborted) throw signal.reason;
+      const waits: Promise<void>[] = [changed, aborted];
+      if (edge !== undefined) {
+        const timer = waitUntil(edge, { clock: this.#options.clock, signal: cancel.signal, ref: false });
+        timer.catch(() => undefined);
+        waits.push(timer);
+      }
+      await Promise.race(waits);
+    } finally {
+      signal.removeEventListener("abort", abort);
+      cancel.abort();
+    }
+  }
+
+  #wakeAll(): void {
+    for (const wake of [...this.#wake]) wake();
+  }
+}

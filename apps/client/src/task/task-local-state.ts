@@ -1,0 +1,32 @@
+import type { TaskDevice, TaskMount } from "@outrider/alloc-runner";
+import type { DriverNetwork } from "@outrider/plugin-driver";
+import type { StoredHandle } from "./driver/stored-handle.ts";
+import type { RestartCount } from "./restart-tracker.ts";
+
+/** What is kept of one hook between its calls, also over restarts of the agent. */
+export interface HookRecord {
+  readonly done: boolean;
+  readonly state: Readonly<Record<string, string>>;
+  readonly env: Readonly<Record<string, string>>;
+  /** Lists that the hook put in force; undefined when it left them alone. */
+  readonly mounts?: readonly TaskMount[] | undefined;
+  readonly devices?: readonly TaskDevice[] | undefined;
+}
+
+/** What the agent alone knows of a task; plain JSON, kept under `local_state`. Never changed in place. */
+export interface TaskLocalState {
+  readonly hooks: Readonly<Record<string, HookRecord>>;
+  /** The started task. */
+  readonly handle?: StoredHandle;
+  readonly network?: DriverNetwork;
+  /** A start that was asked for but not yet answered: the task may or may not exist. */
+  readonly starting?: StoredHandle;
+  readonly restart?: RestartCount;
+  /** End of a restart delay, epoch ms. */
+  readonly restartAtMs?: number;
+  /** The task will not run again and its stop hooks are due or done. */
+  readonly runComplete?: boolean;
+}
+
+/** The state of a task that has done nothing yet. */
+export const EMPTY_LOCAL_STATE: TaskLocalState = Object.freeze({ hooks: {} });
