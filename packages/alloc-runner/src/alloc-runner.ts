@@ -1,8 +1,8 @@
-import type { AllocResourceUsage, Allocation, TaskPauseState } from "@outrider/nomad-structs";
+import type { AllocResourceUsage, Allocation, DriverCapabilities, TaskPauseState } from "@outrider/nomad-structs";
 import type { AckState, AllocState, AllocUpdate } from "./alloc-state.ts";
 import type { BroadcastListener } from "./broadcaster.ts";
 import type { PauseRequest } from "./pause-state.ts";
-import type { DriverEventHandler, TaskDriverCapabilities, TaskExecHandler } from "./task-access.ts";
+import type { DriverEventHandler, TaskExecHandler } from "./task-access.ts";
 import type { TaskEventInput } from "./task-event-input.ts";
 import type { UpdatePriority } from "./update-priority.ts";
 
@@ -68,7 +68,7 @@ export interface AllocRunner<Dir = unknown> {
   /** Runs a command inside a task; undefined for an unknown task or one that does not run. */
   taskExecHandler(task: string): TaskExecHandler | undefined;
   /** What the task's driver can do. Rejects with `task not found`. */
-  taskDriverCapabilities(task: string): Promise<TaskDriverCapabilities>;
+  taskDriverCapabilities(task: string): Promise<DriverCapabilities>;
   statsReporter(): AllocStatsReporter;
   /** Subscribes to updates of the allocation: the last one at once, then each newer one; slow readers skip. */
   listener(): BroadcastListener<AllocUpdate>;

@@ -17,16 +17,13 @@ export type {
   DriverEvent,
   DriverEventHandler,
   StreamChunk,
-  TaskDriverCapabilities,
   TaskExecHandler,
   TaskExecInput,
   TaskExecOutput,
 } from "./task-access.ts";
 export type { TaskEventCarrier, TaskEventInput } from "./task-event-input.ts";
 export type {
-  TaskDevice,
   TaskHook,
-  TaskMount,
   TaskPoststartRequest,
   TaskPrestartRequest,
   TaskPrestartResult,

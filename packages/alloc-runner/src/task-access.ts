@@ -1,3 +1,5 @@
+import type { ExitResult } from "@outrider/nomad-structs";
+
 /** What a driver tells of a task beside its end. @public */
 export interface DriverEvent {
   readonly message: string;
@@ -8,13 +10,6 @@ export interface DriverEvent {
 
 /** Takes a driver's event into the task's event list. @public */
 export type DriverEventHandler = (event: DriverEvent) => void;
-
-/** What a driver can do; the part that callers of a runner decide by. @public */
-export interface TaskDriverCapabilities {
-  readonly sendSignals: boolean;
-  readonly exec: boolean;
-  readonly fsIsolation: "none" | "chroot" | "image" | "unveil";
-}
 
 /** A piece of a byte stream, its end, or both. @public */
 export interface StreamChunk {
@@ -32,7 +27,7 @@ export interface TaskExecInput {
 export interface TaskExecOutput {
   readonly stdout?: StreamChunk;
   readonly stderr?: StreamChunk;
-  readonly exited?: { readonly exitCode: number; readonly signal: number; readonly error?: string };
+  readonly exited?: ExitResult;
 }
 
 /** Runs a command inside a running task. @public */

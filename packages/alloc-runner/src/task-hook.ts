@@ -1,22 +1,7 @@
-import type { Allocation, Task } from "@outrider/nomad-structs";
+import type { Allocation, DriverDevice, DriverMount, DriverNetwork, Task, TaskResourceUsage } from "@outrider/nomad-structs";
 import type { HookEnv } from "./alloc-hook.ts";
 import type { TaskExecHandler } from "./task-access.ts";
 import type { TaskEventInput } from "./task-event-input.ts";
-
-/** A host path shown inside the task. @public */
-export interface TaskMount {
-  readonly taskPath: string;
-  readonly hostPath: string;
-  readonly readonly: boolean;
-  readonly propagationMode: string;
-}
-
-/** A device node shown inside the task. @public */
-export interface TaskDevice {
-  readonly taskPath: string;
-  readonly hostPath: string;
-  readonly cgroupPermissions: string;
-}
 
 /** What a prestart hook is told. @public */
 export interface TaskPrestartRequest<TaskDir = unknown> {
@@ -27,8 +12,8 @@ export interface TaskPrestartRequest<TaskDir = unknown> {
   /** What the hook returned as `state` last time, also before a restart of the client. */
   readonly previousState: Readonly<Record<string, string>>;
   /** What the hooks before this one want mounted. */
-  readonly mounts: readonly TaskMount[];
-  readonly devices: readonly TaskDevice[];
+  readonly mounts: readonly DriverMount[];
+  readonly devices: readonly DriverDevice[];
   /** Adds an event to the task. */
   readonly emit: (event: TaskEventInput) => void;
 }
@@ -38,8 +23,8 @@ export interface TaskPrestartResult {
   /** Added to the task's environment; kept, and applied again when the hook is done. */
   readonly env?: Readonly<Record<string, string>>;
   /** Replaces the list of mounts: start from the request's. */
-  readonly mounts?: readonly TaskMount[];
-  readonly devices?: readonly TaskDevice[];
+  readonly mounts?: readonly DriverMount[];
+  readonly devices?: readonly DriverDevice[];
   /** Handed back next time. */
   readonly state?: Readonly<Record<string, string>>;
   /** Never call this hook's prestart again for this task, also after a restart. `env`, `mounts` and `devices` stay in force. */
@@ -50,7 +35,7 @@ export interface TaskPrestartResult {
 export interface TaskPoststartRequest {
   readonly env: HookEnv;
   /** Samples of the running task, for as long as `signal` is not aborted. */
-  readonly stats: (signal: AbortSignal, intervalMs: number) => AsyncIterable<unknown>;
+  readonly stats: (signal: AbortSignal, intervalMs: number) => AsyncIterable<TaskResourceUsage>;
   readonly exec: TaskExecHandler;
   /** An address that the driver gave the task. */
   readonly network?: {

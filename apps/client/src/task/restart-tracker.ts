@@ -29,7 +29,6 @@ export interface RestartTrackerOptions {
   readonly lifecycle?: { readonly hook: string; readonly sidecar: boolean };
   readonly nowMs: number;
   readonly random: () => number;
-  readonly saved?: RestartCount | undefined;
 }
 
 /** Reasons as they appear in events. */
@@ -45,7 +44,7 @@ export class RestartTracker {
   readonly #onSuccess: boolean;
   readonly #random: () => number;
   #policy: RestartPolicy;
-  #count: number;
+  #count = 0;
   #startMs: number;
   #startError: { readonly recoverable: boolean } | undefined;
   #exit: ExitResult | undefined;
@@ -56,14 +55,19 @@ export class RestartTracker {
   constructor(options: RestartTrackerOptions) {
     this.#policy = options.policy;
     this.#random = options.random;
-    this.#count = options.saved?.count ?? 0;
-    this.#startMs = options.saved?.startMs ?? options.nowMs;
+    this.#startMs = options.nowMs;
     this.#onSuccess = restartsOnSuccess(options.jobType, options.lifecycle);
   }
 
   /** A new version of the job: the count stays. */
   setPolicy(policy: RestartPolicy): void {
     this.#policy = policy;
+  }
+
+  /** Takes up the count of a former process. */
+  restore(saved: RestartCount): void {
+    this.#count = saved.count;
+    this.#startMs = saved.startMs;
   }
 
   get count(): RestartCount {

@@ -1,7 +1,7 @@
-import type { HookObserver, TaskDevice, TaskEventInput, TaskHook, TaskMount, TaskPoststartRequest } from "@outrider/alloc-runner";
+import type { HookObserver, TaskEventInput, TaskHook, TaskPoststartRequest } from "@outrider/alloc-runner";
 import type { TaskDir } from "@outrider/allocdir-interface";
 import { type Logger, OutriderError } from "@outrider/foundation";
-import { TASK_EVENT, type Allocation, type Task } from "@outrider/nomad-structs";
+import { TASK_EVENT, type Allocation, type DriverDevice, type DriverMount, type Task } from "@outrider/nomad-structs";
 import type { TaskEnv } from "./env/task-env.ts";
 import { carriedEvent, isRecoverable, messageOf } from "./task-hook-failure.ts";
 import type { HookRecord } from "./task-local-state.ts";
@@ -23,8 +23,8 @@ export interface TaskHookRunnerOptions {
 /** Calls the hooks of one task in order, with the rules of client-runtime.md 4.2. */
 export class TaskHookRunner {
   readonly #o: TaskHookRunnerOptions;
-  #mounts: readonly TaskMount[] = [];
-  #devices: readonly TaskDevice[] = [];
+  #mounts: readonly DriverMount[] = [];
+  #devices: readonly DriverDevice[] = [];
   #pendingUpdate: Allocation | undefined;
   #updating: Promise<void> | undefined;
 
@@ -32,11 +32,11 @@ export class TaskHookRunner {
     this.#o = options;
   }
 
-  get mounts(): readonly TaskMount[] {
+  get mounts(): readonly DriverMount[] {
     return this.#mounts;
   }
 
-  get devices(): readonly TaskDevice[] {
+  get devices(): readonly DriverDevice[] {
     return this.#devices;
   }
 

@@ -1,5 +1,4 @@
-import type { TaskDevice, TaskMount } from "@outrider/alloc-runner";
-import type { DriverNetwork } from "@outrider/plugin-driver";
+import type { DriverDevice, DriverMount, DriverNetwork } from "@outrider/nomad-structs";
 import type { StoredHandle } from "./driver/stored-handle.ts";
 import type { RestartCount } from "./restart-tracker.ts";
 
@@ -9,8 +8,8 @@ export interface HookRecord {
   readonly state: Readonly<Record<string, string>>;
   readonly env: Readonly<Record<string, string>>;
   /** Lists that the hook put in force; undefined when it left them alone. */
-  readonly mounts?: readonly TaskMount[] | undefined;
-  readonly devices?: readonly TaskDevice[] | undefined;
+  readonly mounts?: readonly DriverMount[] | undefined;
+  readonly devices?: readonly DriverDevice[] | undefined;
 }
 
 /** What the agent alone knows of a task; plain JSON, kept under `local_state`. Never changed in place. */
@@ -22,8 +21,8 @@ export interface TaskLocalState {
   /** A start that was asked for but not yet answered: the task may or may not exist. */
   readonly starting?: StoredHandle;
   readonly restart?: RestartCount;
-  /** End of a restart delay, epoch ms. */
-  readonly restartAtMs?: number;
+  /** A restart that is being waited for; the length bounds the wait should the wall clock jump. */
+  readonly pendingRestart?: { readonly atMs: number; readonly delayMs: number };
   /** The task will not run again and its stop hooks are due or done. */
   readonly runComplete?: boolean;
 }

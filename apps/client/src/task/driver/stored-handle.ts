@@ -3,7 +3,7 @@ import type { TaskConfig, TaskHandle } from "@outrider/plugin-driver";
 /** A task handle as JSON. The driver config is left out: it may hold secrets, and no driver may need it to recover a task. */
 export interface StoredHandle {
   readonly version: number;
-  readonly config: Omit<TaskConfig, "driverConfig">;
+  readonly config: Omit<TaskConfig, "msgpackDriverConfig">;
   readonly state: TaskHandle["state"];
   /** Base64. */
   readonly driverState: string;
@@ -11,7 +11,7 @@ export interface StoredHandle {
 
 /** What is kept of a handle. */
 export function storeHandle(handle: TaskHandle): StoredHandle {
-  const { driverConfig: _driverConfig, ...config } = handle.config;
+  const { msgpackDriverConfig: _config, ...config } = handle.config;
   const driverState = Buffer.from(handle.driverState).toString("base64");
   return { version: handle.version, config, state: handle.state, driverState };
 }
@@ -25,7 +25,7 @@ export function storeStarting(config: TaskConfig): StoredHandle {
 export function loadHandle(stored: StoredHandle): TaskHandle {
   return {
     version: stored.version,
-    config: { ...stored.config, driverConfig: new Uint8Array() },
+    config: { ...stored.config, msgpackDriverConfig: new Uint8Array() },
     state: stored.state,
     driverState: new Uint8Array(Buffer.from(stored.driverState, "base64")),
   };

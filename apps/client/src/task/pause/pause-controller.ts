@@ -9,7 +9,6 @@ import { pauseTransition, type PauseInput, type PauseStep } from "./pause-transi
 const CLOCK_STEP_MS = 120_000;
 
 export interface PauseControllerOptions {
-  readonly initial: TaskPauseState;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Keeps the new state (and its event) before anything acts on it. */
@@ -25,14 +24,18 @@ export interface PauseControllerOptions {
 export class PauseController {
   readonly #options: PauseControllerOptions;
   readonly #wake = new Set<() => void>();
-  #state: TaskPauseState;
+  #state: TaskPauseState = "";
   #schedule: Schedule | undefined;
   #highWaterMs = -Infinity;
   #warnedExhausted = false;
 
   constructor(options: PauseControllerOptions) {
     this.#options = options;
-    this.#state = options.initial === "schedule_resume" ? "" : options.initial;
+  }
+
+  /** Takes up the state of a former process; it is brought up to date at the next look. */
+  restore(saved: TaskPauseState): void {
+    this.#state = saved === "schedule_resume" ? "" : saved;
   }
 
   get state(): TaskPauseState {

@@ -1,0 +1,34 @@
+/** The two ways a run loop is ended from outside, and both together. */
+export class RunSignals {
+  readonly #kill = new AbortController();
+  readonly #shutdown = new AbortController();
+  /** The task must end. */
+  readonly kill = this.#kill.signal;
+  /** The agent goes away; the task lives on. */
+  readonly shutdown = this.#shutdown.signal;
+  readonly either = AbortSignal.any([this.kill, this.shutdown]);
+
+  setKill(): void {
+    this.#kill.abort(new DOMException("the task is being stopped", "AbortError"));
+  }
+
+  setShutdown(): void {
+    this.#shutdown.abort(new DOMException("the agent is shutting down", "AbortError"));
+  }
+}
+
+/** Waits for a promise or an abort, whichever comes first; true if the promise settled first. Failures come through. */
+export async function settledBefore(promise: Promise<unknown>, signal: AbortSignal): Promise<boolean> {
+  if (signal.aborted) return false;
+  let forget: () => void = () => undefined;
+  const aborted = new Promise<false>((resolve) => {
+    const listener = (): void => resolve(false);
+    signal.addEventListener("abort", listener, { once: true });
+    forget = () => signal.removeEventListener("abort", listener);
+  });
+  try {
+    return await Promise.race([promise.then(() => true as const), aborted]);
+  } finally {
+    forget();
+  }
+}

@@ -1,0 +1,45 @@
+import type { TaskDir } from "@outrider/allocdir-interface";
+import type { Logger } from "@outrider/foundation";
+import type { Allocation, DNSConfig, Task } from "@outrider/nomad-structs";
+import type { Capabilities, HclSpec } from "@outrider/plugin-driver";
+import type { DriverTask } from "./driver/driver-task.ts";
+import type { TaskEnvBuilder } from "./env/task-env-builder.ts";
+import type { RunSignals } from "./kill-signals.ts";
+import type { PauseController } from "./pause/pause-controller.ts";
+import type { ClientAllocRunnerConfig } from "./ports.ts";
+import type { RestartTracker } from "./restart-tracker.ts";
+import type { TaskHookRunner } from "./task-hook-runner.ts";
+import type { TaskRecord } from "./task-record.ts";
+import type { TaskStarter } from "./task-starter.ts";
+
+/** What a task runner is made of from outside. */
+export interface TaskRunnerParts {
+  readonly config: ClientAllocRunnerConfig;
+  readonly alloc: Allocation;
+  readonly task: Task;
+  readonly record: TaskRecord;
+  readonly taskDir: TaskDir;
+  readonly env: TaskEnvBuilder;
+  readonly logger: Logger;
+  readonly schema: HclSpec;
+  readonly capabilities: Capabilities;
+  /** Waits until the lifecycle lets the task start. */
+  readonly gate: (signal: AbortSignal) => Promise<void>;
+  /** Aborted when the server asks to skip shutdown delays. */
+  readonly skipShutdownDelay: AbortSignal;
+  /** Name servers of the allocation's own network. */
+  readonly networkDns: () => DNSConfig | null;
+}
+
+/** What the parts of one task runner share. */
+export interface TaskContext extends Omit<TaskRunnerParts, "alloc" | "task"> {
+  alloc: Allocation;
+  task: Task;
+  readonly signals: RunSignals;
+  readonly tracker: RestartTracker;
+  readonly starter: TaskStarter;
+  readonly pause: PauseController;
+  readonly hooks: TaskHookRunner;
+  /** The started task, until its end has been dealt with. */
+  live: DriverTask | undefined;
+}

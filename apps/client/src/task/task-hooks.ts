@@ -1,0 +1,22 @@
+import type { TaskHook } from "@outrider/alloc-runner";
+import type { TaskDir } from "@outrider/allocdir-interface";
+import { dispatchPayloadHook } from "./hooks/dispatch-payload-hook.ts";
+import { logmonHook } from "./hooks/logmon-hook.ts";
+import { pauseHook } from "./hooks/pause-hook.ts";
+import { taskDirHook } from "./hooks/task-dir-hook.ts";
+import { validateHook } from "./hooks/validate-hook.ts";
+import type { TaskContext } from "./task-context.ts";
+
+/** The hooks of a task in Nomad's order (client-runtime.md 4.2); only those that do something here. */
+export function taskHooks(c: TaskContext, stats: TaskHook): readonly TaskHook<TaskDir>[] {
+  const { config, capabilities, alloc } = c;
+  return [
+    validateHook(capabilities),
+    taskDirHook(capabilities),
+    logmonHook({ collector: config.logCollector, allocId: alloc.ID, task: () => c.task, capabilities }),
+    dispatchPayloadHook(),
+    stats,
+    pauseHook(c.task.Name, c.pause),
+    ...(config.extraTaskHooks?.(c.task.Name) ?? []),
+  ];
+}

@@ -1,0 +1,313 @@
+import { createLatch, type PauseRequest, type TaskEventInput, type TaskHook } from "@outrider/alloc-runner";
+import type { TaskDir } from "@outrider/allocdir-interface";
+import { sleep } from "@outrider/backoff";
+import { OutriderError } from "@outrider/foundation";
+import { isClientTerminal, isServerTerminal, TASK_EVENT, type Allocation } from "@outrider/nomad-structs";
+import type { DriverTask } from "./driver/driver-task.ts";
+import { RunSignals, settledBefore } from "./kill-signals.ts";
+import { PauseController } from "./pause/pause-controller.ts";
+import type { PauseStep } from "./pause/pause-transition.ts";
+import { RestartTracker } from "./restart-tracker.ts";
+import type { TaskContext, TaskRunnerParts } from "./task-context.ts";
+import { TaskHookRunner } from "./task-hook-runner.ts";
+import { exitFacts, runLife, type Outcome } from "./task-life.ts";
+import { findTask, restartPolicyOf } from "./task-lookup.ts";
+import type { TaskRecord } from "./task-record.ts";
+import { TaskStarter } from "./task-starter.ts";
+import { killTask, stopForRestart } from "./task-stopper.ts";
+
+/** Runs one task: the main loop of client-runtime.md 4.1, and what may be asked of it from outside. */
+export class TaskRunner {
+  readonly name: string;
+  /** Resolves when the run loop has ended, by itself or by a shutdown. */
+  readonly done: Promise<void>;
+  readonly #c: TaskContext;
+  readonly #done = createLatch();
+  /** Ends a restart delay early. */
+  #skipDelay: AbortController | undefined;
+  /** Wakes the loop of a dead task. */
+  #revive: (() => void) | undefined;
+  #restoredDead = false;
+  #needsServers = false;
+  #stoppingForPause = false;
+
+  constructor(parts: TaskRunnerParts, hooks: (context: TaskContext) => readonly TaskHook<TaskDir>[]) {
+    const { config, alloc, task, record, logger, env } = parts;
+    this.name = task.Name;
+    this.done = this.#done.promise;
+    const signals = new RunSignals();
+    const { clock } = config;
+    const context: Omit<TaskContext, "hooks"> & { hooks?: TaskHookRunner } = {
+      ...parts,
+      signals,
+      live: undefined,
+      tracker: new RestartTracker({
+        policy: restartPolicyOf(alloc, task),
+        jobType: alloc.Job?.Type ?? "",
+        ...(task.Lifecycle === null ? {} : { lifecycle: { hook: task.Lifecycle.Hook, sidecar: task.Lifecycle.Sidecar } }),
+        nowMs: clock.now(),
+        random: config.random ?? (() => 0),
+      }),
+      pause: new PauseController({
+        clock,
+        logger,
+        record: (step) => this.#recordPause(step),
+        stop: () => this.#stopForPause(),
+      }),
+      starter: new TaskStarter({
+        driver: task.Driver,
+        drivers: config.drivers,
+        record,
+        logger,
+        clock,
+        signal: signals.shutdown,
+      }),
+    };
+    this.#c = context as TaskContext;
+    context.hooks = new TaskHookRunner({
+      hooks: hooks(this.#c),
+      record,
+      logger,
+      taskDir: parts.taskDir,
+      alloc: () => this.#c.alloc,
+      task: () => this.#c.task,
+      env: () => env.build(),
+      setHookEnv: (hook, values) => env.setHook(hook, values),
+      telemetry: config.telemetry,
+    });
+  }
+
+  get record(): TaskRecord {
+    return this.#c.record;
+  }
+
+  get context(): TaskContext {
+    return this.#c;
+  }
+
+  get lifecycle(): { readonly hook: string; readonly sidecar: boolean } | undefined {
+    const lifecycle = this.#c.task.Lifecycle;
+    return lifecycle === null || lifecycle.Hook === "" ? undefined : { hook: lifecycle.Hook, sidecar: lifecycle.Sidecar };
+  }
+
+  get isLeader(): boolean {
+    return this.#c.task.Leader;
+  }
+
+  get isBeingKilled(): boolean {
+    return this.#c.signals.kill.aborted;
+  }
+
+  /** Runs to the end; never rejects. */
+  async run(): Promise<void> {
+    const { record, logger } = this.#c;
+    try {
+      await this.#loop();
+    } catch (err) {
+      if (!this.#c.signals.shutdown.aborted) {
+        logger.error({ err }, "task runner failed");
+        record.enter("dead", { type: TASK_EVENT.setupFailure, facts: { error: String(err), failsTask: true } });
+      }
+    }
+    await record.flush();
+    this.#done.set();
+  }
+
+  async #loop(): Promise<void> {
+    const { record, hooks, signals } = this.#c;
+    let dead = this.#restoredDead;
+    if (dead && record.local.runComplete === true) return hooks.stop();
+    if (!dead && this.#needsServers) {
+      await settledBefore(this.#c.config.serversContacted ?? Promise.resolve(), signals.either);
+    }
+    for (;;) {
+      if (signals.shutdown.aborted) return;
+      if (!dead && (await this.#lives()) === "shutdown") return;
+      if (!(await this.#stopLeftover())) return;
+      if (record.phase !== "dead") record.enter("dead");
+      dead = false;
+      if (this.lifecycle?.hook === "poststop") break;
+      if (!(await this.#waitRevived())) break;
+    }
+    if (signals.shutdown.aborted) return;
+    record.setLocal({ runComplete: true });
+    await record.flush();
+    await hooks.stop();
+  }
+
+  /** One life after the other, until the task is not to start again. */
+  async #lives(): Promise<Outcome> {
+    const { signals, gate } = this.#c;
+    for (;;) {
+      if (this.#c.live === undefined) {
+        if (this.#isAllocTerminal() || signals.kill.aborted) return "done";
+        await this.#waitDelay();
+        if (!signals.either.aborted) await settledBefore(gate(signals.either), signals.either).catch(() => undefined);
+        if (signals.shutdown.aborted) return "shutdown";
+        if (signals.kill.aborted || this.#isAllocTerminal()) return "done";
+      }
+      const outcome = await runLife(this.#c);
+      if (outcome !== "again") return outcome;
+    }
+  }
+
+  /** A restored task whose allocation has ended meanwhile. False at a shutdown. */
+  async #stopLeftover(): Promise<boolean> {
+    const { live, record, hooks, signals } = this.#c;
+    if (live === undefined) return true;
+    try {
+      const { result } = await killTask(this.#c, live);
+      record.append({ type: TASK_EVENT.terminated, facts: exitFacts(result) });
+      record.setLocal({ handle: undefined, network: undefined });
+      this.#c.live = undefined;
+      await hooks.exited();
+      await record.flush();
+      await live.destroy();
+      return true;
+    } catch {
+      return !signals.shutdown.aborted;
+    }
+  }
+
+  /** Waits out a restart delay, also one that an earlier process began. */
+  async #waitDelay(): Promise<void> {
+    const { record, config, signals } = this.#c;
+    const pending = record.local.pendingRestart;
+    if (pending === undefined) return;
+    const left = Math.min(Math.max(0, pending.atMs - config.clock.now()), pending.delayMs);
+    this.#skipDelay = new AbortController();
+    const signal = AbortSignal.any([signals.either, this.#skipDelay.signal]);
+    if (left > 0) await sleep(left, { clock: config.clock, signal }).catch(() => undefined);
+    this.#skipDelay = undefined;
+    // At a shutdown the delay stays on record for the next process.
+    if (!signals.shutdown.aborted) record.setLocal({ pendingRestart: undefined });
+  }
+
+  /** True when a dead task is to run again; false on kill and shutdown. */
+  async #waitRevived(): Promise<boolean> {
+    const revived = new Promise<void>((resolve) => {
+      this.#revive = resolve;
+    });
+    const again = await settledBefore(revived, this.#c.signals.either);
+    this.#revive = undefined;
+    return again;
+  }
+
+  /** Takes up what a former process left; before `run`. */
+  async restore(): Promise<void> {
+    const { record, hooks, tracker, pause, starter, config } = this.#c;
+    if (!record.load()) return;
+    hooks.restore();
+    if (record.local.restart !== undefined) tracker.restore(record.local.restart);
+    pause.restore(record.state.Paused as Parameters<PauseController["restore"]>[0]);
+    this.#c.env.setDriverNetwork(record.local.network);
+    if (record.phase === "dead") {
+      this.#restoredDead = true;
+      record.setLocal({ handle: undefined, network: undefined, starting: undefined });
+      return;
+    }
+    const wasRunning = record.local.handle !== undefined;
+    this.#c.live = await starter.recover();
+    if (this.#c.live !== undefined || !wasRunning) return;
+    // The machine may have been down for long: what ran then may run elsewhere now (hashicorp/nomad#1795).
+    if (this.#isAllocTerminal() || this.#c.alloc.Job?.Type === "system") return;
+    this.#needsServers = config.serversContacted !== undefined;
+    record.enter("pending", { type: TASK_EVENT.failedRestoring });
+  }
+
+  /** Ends the task for good. The event is shown unless the task is being ended or dead already. Resolves with the run loop. */
+  async kill(event?: TaskEventInput): Promise<void> {
+    const { signals, record } = this.#c;
+    if (!signals.kill.aborted && !this.#done.isSet) {
+      if (event !== undefined && record.phase !== "dead") record.append(event);
+      signals.setKill();
+    }
+    await this.done;
+  }
+
+  /** Lets go of the task without stopping it. */
+  shutdown(): void {
+    this.#c.signals.setShutdown();
+    void this.#c.hooks.shutdown();
+  }
+
+  /** A restart of a task that runs (or waits for its next start). Resolves when it has ended. */
+  async restart(event: TaskEventInput, o: { readonly failure?: boolean } = {}): Promise<void> {
+    const { live, record, tracker } = this.#c;
+    if (this.#skipDelay !== undefined && o.failure !== true) {
+      record.append(event);
+      this.#skipDelay.abort();
+      return;
+    }
+    if (record.phase !== "running" || live === undefined || live.result !== undefined) throw notRunning();
+    record.append(event);
+    tracker.setRestartTriggered(o.failure ?? false);
+    await stopForRestart(this.#c, live, { delay: true });
+  }
+
+  /** As `restart`, but a dead task lives again, and one that waits to start is left alone. */
+  async forceRestart(event: TaskEventInput): Promise<void> {
+    const { record } = this.#c;
+    if (record.phase === "running") return this.restart(event);
+    if (record.phase !== "dead" || this.#revive === undefined) return;
+    record.append(event);
+    record.enter("pending", { type: TASK_EVENT.restarting, facts: { startDelayNs: 0, reason: "" } });
+    this.#revive();
+  }
+
+  async signal(name: string): Promise<void> {
+    const { live, record } = this.#c;
+    if (record.phase !== "running" || live === undefined) throw notRunning();
+    record.append({ type: TASK_EVENT.signaling, facts: { signalName: name } });
+    await live.sendSignal(name);
+  }
+
+  /** The settled pause state is readable when this returns. Throws `Task not running` for a dead task. */
+  setPause(request: PauseRequest): void {
+    if (this.#c.record.phase === "dead") throw notRunning();
+    this.#c.pause.request(request);
+  }
+
+  /** A new server version. */
+  update(alloc: Allocation): void {
+    const task = findTask(alloc, this.name);
+    if (task === undefined) {
+      void this.kill({ type: TASK_EVENT.killed, facts: { error: "task is not part of the new version", failsTask: true } });
+      return;
+    }
+    this.#c.alloc = alloc;
+    this.#c.task = task;
+    this.#c.env.update(alloc, task);
+    this.#c.tracker.setPolicy(restartPolicyOf(alloc, task));
+    if (!this.#isAllocTerminal()) this.#c.hooks.update(alloc);
+  }
+
+  #isAllocTerminal(): boolean {
+    const { alloc } = this.#c;
+    if (isClientTerminal(alloc.ClientStatus)) return true;
+    return this.lifecycle?.hook !== "poststop" && isServerTerminal(alloc.DesiredStatus);
+  }
+
+  #recordPause(step: PauseStep): void {
+    const { event } = step;
+    const type = event?.kind === "pausing" ? TASK_EVENT.pausing : TASK_EVENT.running;
+    this.#c.record.setPaused(step.to, event === undefined ? undefined : { type, facts: { cause: event.cause } });
+  }
+
+  #stopForPause(): void {
+    const live: DriverTask | undefined = this.#c.live;
+    if (live === undefined || live.result !== undefined || this.#stoppingForPause || this.isBeingKilled) return;
+    this.#stoppingForPause = true;
+    this.#c.tracker.setRestartTriggered(false);
+    const delay = this.#c.config.honorShutdownDelayOnPause ?? false;
+    void stopForRestart(this.#c, live, { delay })
+      .catch(() => undefined)
+      .finally(() => {
+        this.#stoppingForPause = false;
+      });
+  }
+}
+
+function notRunning(): OutriderError {
+  return new OutriderError("ERR_OUTRIDER_TASK_NOT_RUNNING", "Task not running");
+}

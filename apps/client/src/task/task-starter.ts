@@ -1,0 +1,101 @@
+import type { Logger } from "@outrider/foundation";
+import { TASK_EVENT } from "@outrider/nomad-structs";
+import { isPluginShutdown, type DriverPlugin, type StartedTask, type TaskConfig } from "@outrider/plugin-driver";
+import type { DriverInstance, DriverManager } from "../driver/driver-manager.ts";
+import { DriverTask, type DriverTaskOptions } from "./driver/driver-task.ts";
+import { loadHandle, storeHandle, storeStarting } from "./driver/stored-handle.ts";
+import { messageOf } from "./task-hook-failure.ts";
+import type { TaskRecord } from "./task-record.ts";
+
+export interface TaskStarterOptions {
+  readonly driver: string;
+  readonly drivers: Pick<DriverManager, "dispense">;
+  readonly record: TaskRecord;
+  readonly logger: Logger;
+  readonly clock: DriverTaskOptions["clock"];
+  /** Aborted when the agent lets go of the task. */
+  readonly signal: AbortSignal;
+}
+
+/** Starts tasks by their driver so that a crash at any moment leaves none doubled and none lost, and finds them again. */
+export class TaskStarter {
+  readonly #o: TaskStarterOptions;
+
+  constructor(options: TaskStarterOptions) {
+    this.#o = options;
+  }
+
+  /** Rejects with the driver's failure after adding `Driver Failure`; `recoverable` is the driver's. */
+  async start(config: TaskConfig): Promise<DriverTask> {
+    const { record, signal } = this.#o;
+    // From here on a crash leaves a trace of the id, by which the task is found or known never to have been.
+    record.setLocal({ starting: storeStarting(config) });
+    await record.flush();
+    try {
+      const { instance, started } = await this.#startOnce(config);
+      record.setLocal({ handle: storeHandle(started.handle), network: started.network, starting: undefined });
+      record.enter("running", { type: TASK_EVENT.started });
+      return this.#adopt(instance, started.handle);
+    } catch (cause) {
+      signal.throwIfAborted();
+      record.setLocal({ starting: undefined });
+      record.append({ type: TASK_EVENT.driverFailure, facts: { error: messageOf(cause) } });
+      throw cause;
+    }
+  }
+
+  /** The task that a former process started, when its driver still knows it. */
+  async recover(): Promise<DriverTask | undefined> {
+    const { record, logger, signal, driver, drivers } = this.#o;
+    const { handle: known, starting } = record.local;
+    const stored = known ?? starting;
+    if (stored === undefined) return undefined;
+    const handle = loadHandle(stored);
+    const instance = await drivers.dispense(driver, { signal });
+    try {
+      // An id that was never answered may be unknown to the driver, which is fine: nothing was started.
+      if (known === undefined) await instance.plugin.inspectTask(handle.config.id, signal);
+      await instance.plugin.recoverTask(handle, signal);
+    } catch (err) {
+      signal.throwIfAborted();
+      logger.warn({ err }, "task cannot be recovered");
+      await this.#sweep(instance.plugin, handle.config.id);
+      record.setLocal({ handle: undefined, network: undefined, starting: undefined });
+      return undefined;
+    }
+    if (known === undefined) {
+      record.setLocal({ handle: { ...stored, state: "running" }, starting: undefined });
+      record.enter("running", { type: TASK_EVENT.started });
+    }
+    return this.#adopt(instance, handle);
+  }
+
+  async #startOnce(config: TaskConfig): Promise<{ instance: DriverInstance; started: StartedTask }> {
+    const { driver, drivers, signal } = this.#o;
+    const first = await drivers.dispense(driver, { signal });
+    try {
+      return { instance: first, started: await first.plugin.startTask(config, signal) };
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (!isPluginShutdown(cause)) {
+        await this.#sweep(first.plugin, config.id);
+        throw cause;
+      }
+    }
+    // The same id again: a driver that had started it gives that task.
+    const second = await drivers.dispense(driver, { signal, newerThan: first.generation });
+    return { instance: second, started: await second.plugin.startTask(config, signal) };
+  }
+
+  /** Nothing of a failed start or recovery may be left running. */
+  async #sweep(plugin: DriverPlugin, id: string): Promise<void> {
+    await plugin.destroyTask(id, true, this.#o.signal).catch((err: unknown) => {
+      this.#o.logger.debug({ err }, "nothing to destroy");
+    });
+  }
+
+  #adopt(instance: DriverInstance, handle: DriverTask["handle"]): DriverTask {
+    const { drivers, clock, logger, signal } = this.#o;
+    return new DriverTask({ drivers, instance, handle, clock, logger, signal });
+  }
+}
