@@ -1,0 +1,10 @@
+export { Cron, nextCron, type ClockChangePolicy } from "./cron.ts";
+export type { DateRule } from "./date-rules.ts";
+export type { ScheduleIssue, ScheduleWarningCode } from "./issue.ts";
+export { parseCron, type CronOptions } from "./parse-cron.ts";
+export { parseSchedule } from "./parse-schedule.ts";
+export type { Dialect, ParseOptions, Window } from "./parse-window.ts";
+export { Schedule, type Evaluation, type PreviewOptions, type WindowPreview } from "./schedule.ts";
+export { ScheduleError, type ScheduleErrorCode } from "./schedule-error.ts";
+export type { ScheduleSpec } from "./spec.ts";
+export { validate } from "./validate.ts";
