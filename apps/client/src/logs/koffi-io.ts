@@ -89,9 +89,8 @@ class KoffiIo implements NativeLogIo {
   }
 
   #again(call: string): number {
-    const error = this.#error(call);
-    if (error.code === "EAGAIN") return -1;
-    throw error;
+    if (this.#koffi.errno() === constants.errno.EAGAIN) return -1;
+    throw this.#error(call);
   }
 
   #error(call: string): NodeJS.ErrnoException {

@@ -1,0 +1,50 @@
+/** Which outputs are collected, on disk: a driver process that takes over goes on with them. */
+import type { CollectRequest, LogCollector } from "@outrider/allocdir-interface/logs";
+import type { Logger } from "@outrider/foundation";
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { listNames, unlinkQuietly, writeFileAtomic } from "./files.ts";
+
+/** A collector whose requests survive this process. */
+export class LogRegistry {
+  readonly #folder: string;
+  readonly #collector: LogCollector;
+  readonly #logger: Logger;
+
+  constructor(folder: string, collector: LogCollector, logger: Logger) {
+    this.#folder = join(folder, "logs");
+    this.#collector = collector;
+    this.#logger = logger;
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+  }
+
+  async start(request: CollectRequest): Promise<void> {
+    await this.#collector.start(request);
+    writeFileAtomic(this.#path(request.key), JSON.stringify(request), 0o600);
+  }
+
+  async stop(key: string): Promise<void> {
+    await this.#collector.stop(key);
+    unlinkQuietly(this.#path(key));
+  }
+
+  /** Opens all fifos again. A request whose folder is gone is dropped. */
+  async restore(): Promise<void> {
+    const names = listNames(this.#folder).filter((name) => name.endsWith(".json"));
+    await Promise.all(names.map((name) => this.#restoreOne(join(this.#folder, name))));
+  }
+
+  async #restoreOne(path: string): Promise<void> {
+    try {
+      await this.#collector.start(JSON.parse(readFileSync(path, "utf8")) as CollectRequest);
+    } catch (reason) {
+      this.#logger.info({ err: reason }, "output is not collected any more");
+      unlinkQuietly(path);
+    }
+  }
+
+  #path(key: string): string {
+    return join(this.#folder, `${createHash("sha256").update(key).digest("hex").slice(0, 32)}.json`);
+  }
+}
