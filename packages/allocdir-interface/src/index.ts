@@ -1,0 +1,8 @@
+export { AllocDirError, type AllocDirReason } from "./alloc-dir-error.ts";
+export type { AllocDirFS, AllocFileInfo, FileReader } from "./alloc-dir-fs.ts";
+export type { MountEntry, Mounter } from "./mounter.ts";
+export { checkAllocId, checkTaskName, MAX_TASK_NAME_BYTES } from "./names.ts";
+export { streamFile, type StreamRequest } from "./stream-file.ts";
+export { FRAME_BYTES, type StreamFrame } from "./stream-frame.ts";
+export { taskLogs, type TaskLogRequest } from "./task-logs.ts";
+export type { AllocDir, AllocDirState, Isolation, TaskDir, TaskDirOptions } from "./types.ts";

@@ -1,0 +1,3 @@
+export { createLocalAllocDir, sweepDestroyed, type LocalAllocDirOptions } from "./local-alloc-dir.ts";
+export { parseMountinfo } from "./mountinfo.ts";
+export { createSystemMounter } from "./system-mounter.ts";

@@ -1,0 +1,190 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, readdir, rename } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { backoff, sleep, type Clock } from "@outrider/backoff";
+import { noopLogger, type Logger } from "@outrider/foundation";
+import { AllocDirError } from "../alloc-dir-error.ts";
+import type { AllocFileInfo, FileReader } from "../alloc-dir-fs.ts";
+import { checkAllocId, checkTaskName } from "../names.ts";
+import type { Mounter } from "../mounter.ts";
+import type { AllocDir, AllocDirState, TaskDir, TaskDirOptions } from "../types.ts";
+import { LocalFileApi } from "./file-api.ts";
+import { LocalTaskDir, type LocalContext } from "./local-task-dir.ts";
+import { makeDir } from "./make-dir.ts";
+import { nobody } from "./nobody.ts";
+import { removeTree } from "./remove-tree.ts";
+import { createSystemMounter } from "./system-mounter.ts";
+
+/** What {@link createLocalAllocDir} needs. @public */
+export interface LocalAllocDirOptions {
+  readonly allocId: string;
+  /** The directory that holds all allocations; must exist. */
+  readonly root: string;
+  readonly logger?: Logger;
+  readonly clock?: Clock;
+  /** Default: mount(8) and umount(8). Only used as root. */
+  readonly mounter?: Mounter;
+  /** Default: whether the process is root. Without, secrets and private are plain directories. */
+  readonly asRoot?: boolean;
+}
+
+/** Name of a tree that is being deleted; swept at the next start if the process dies meanwhile. */
+const DESTROY_PREFIX = ".destroy-";
+const BUSY_TRIES = 6;
+const BUSY_WAIT_MS = 50;
+const BUSY_LIMIT_MS = 2000;
+
+/** Nomad's layout on the local file system: `alloc/{data,logs,tmp}` and a directory a task. @public */
+export function createLocalAllocDir(options: LocalAllocDirOptions): AllocDir {
+  checkAllocId(options.allocId);
+  return new LocalAllocDir(options);
+}
+
+/** Deletes trees whose deletion was interrupted. Call once at start, before any allocation is restored. @public */
+export async function sweepDestroyed(root: string): Promise<void> {
+  for (const name of await readdir(root)) {
+    if (name.startsWith(DESTROY_PREFIX)) await removeTree(join(root, name), name);
+  }
+}
+
+class LocalAllocDir implements AllocDir {
+  readonly allocId: string;
+  readonly allocDirPath: string;
+  readonly shareDirPath: string;
+  readonly #root: string;
+  readonly #logger: Logger;
+  readonly #clock: Clock | undefined;
+  readonly #context: LocalContext;
+  readonly #tasks = new Map<string, LocalTaskDir>();
+  readonly #files: LocalFileApi;
+  #ended = new AbortController();
+  #state: AllocDirState = "new";
+  #queue: Promise<unknown> = Promise.resolve();
+
+  constructor(o: LocalAllocDirOptions) {
+    this.allocId = o.allocId;
+    this.#root = o.root;
+    this.allocDirPath = join(o.root, o.allocId);
+    this.shareDirPath = join(this.allocDirPath, "alloc");
+    this.#logger = (o.logger ?? noopLogger).child({ allocId: o.allocId });
+    this.#clock = o.clock;
+    this.#context = {
+      allocDir: this.allocDirPath,
+      asRoot: o.asRoot ?? process.geteuid?.() === 0,
+      mounter: o.mounter ?? createSystemMounter(),
+      owner: () => (this.#context.asRoot ? nobody() : Promise.resolve(undefined)),
+    };
+    this.#files = new LocalFileApi(this.allocDirPath, () => this.#ended.signal);
+  }
+
+  get state(): AllocDirState {
+    return this.#state;
+  }
+
+  newTaskDir(task: TaskDirOptions): TaskDir {
+    checkTaskName(task.name);
+    const known = this.#tasks.get(task.name);
+    if (known !== undefined) return known;
+    const made = new LocalTaskDir(this.#context, task);
+    this.#tasks.set(task.name, made);
+    return made;
+  }
+
+  getTaskDir(name: string): TaskDir | undefined {
+    return this.#tasks.get(name);
+  }
+
+  build(o: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    return this.#alone(async () => {
+      o.signal?.throwIfAborted();
+      const owner = await this.#context.owner();
+      await mkdir(this.#root, { recursive: true });
+      await makeDir(this.allocDirPath, 0o755, undefined, "");
+      for (const name of ["alloc", "alloc/logs", "alloc/tmp", "alloc/data"])
+        await makeDir(join(this.allocDirPath, name), 0o777, owner, name);
+      if (this.#ended.signal.aborted) this.#ended = new AbortController();
+      this.#state = "built";
+    });
+  }
+
+  unmountAll(): Promise<void> {
+    return this.#alone(() => this.#sweepMounts());
+  }
+
+  destroy(): Promise<void> {
+    return this.#alone(async () => {
+      if (this.#state === "destroyed") return;
+      this.#state = "destroying";
+      this.#ended.abort(new AllocDirError("DESTROYED", "the allocation directory was destroyed", ""));
+      await this.#sweepMounts();
+      const doomed = join(
+        this.#root,
+        `${DESTROY_PREFIX}${basename(this.allocDirPath)}-${randomBytes(4).toString("hex")}`,
+      );
+      try {
+        await rename(this.allocDirPath, doomed);
+      } catch (reason) {
+        if ((reason as NodeJS.ErrnoException).code !== "ENOENT") throw reason;
+        this.#state = "destroyed";
+        return;
+      }
+      await removeTree(doomed, this.allocId);
+      this.#state = "destroyed";
+    });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.destroy();
+  }
+
+  list(path: string): Promise<AllocFileInfo[]> {
+    return this.#files.list(path);
+  }
+
+  stat(path: string): Promise<AllocFileInfo> {
+    return this.#files.stat(path);
+  }
+
+  readAt(path: string, offset: number): Promise<FileReader> {
+    return this.#files.readAt(path, offset);
+  }
+
+  identify(path: string): Promise<{ readonly identity: string; readonly size: number } | undefined> {
+    return this.#files.identify(path);
+  }
+
+  /** build, destroy and unmountAll of one allocation never overlap. */
+  #alone<T>(fn: () => Promise<T>): Promise<T> {
+    const next = this.#queue.then(fn, fn);
+    this.#queue = next.catch(() => undefined);
+    return next;
+  }
+
+  /** Takes off what really is mounted below the allocation, deepest and newest first, until nothing is left. */
+  async #sweepMounts(): Promise<void> {
+    if (!this.#context.asRoot) return;
+    const { mounter } = this.#context;
+    const prefix = `${this.allocDirPath}/`;
+    for (let tries = 0; ; tries++) {
+      const mounts = (await mounter.list())
+        .map((m) => m.target)
+        .filter((target) => target === this.allocDirPath || target.startsWith(prefix));
+      if (mounts.length === 0) return;
+      const lazy = tries >= BUSY_TRIES;
+      if (lazy) this.#logger.warn({ mounts }, "mounts stay busy: detaching them");
+      if (tries > BUSY_TRIES)
+        throw new AllocDirError("BUSY", `${mounts.length} mounts below the allocation could not be taken off`, "", {
+          recoverable: true,
+        });
+      let failed = false;
+      for (const target of mounts.reverse().sort((a, b) => b.split("/").length - a.split("/").length)) {
+        await mounter.unmount(target, { lazy }).catch(() => (failed = true));
+      }
+      if (failed)
+        await sleep(
+          backoff(BUSY_WAIT_MS, BUSY_LIMIT_MS, tries),
+          this.#clock === undefined ? {} : { clock: this.#clock },
+        );
+    }
+  }
+}

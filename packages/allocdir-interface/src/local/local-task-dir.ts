@@ -1,0 +1,90 @@
+import { join } from "node:path";
+import { AllocDirError } from "../alloc-dir-error.ts";
+import type { Mounter } from "../mounter.ts";
+import type { Isolation, TaskDir, TaskDirOptions } from "../types.ts";
+import { makeDir } from "./make-dir.ts";
+import type { Owner } from "./nobody.ts";
+
+/** What a task directory shares with its allocation. */
+export interface LocalContext {
+  readonly allocDir: string;
+  readonly asRoot: boolean;
+  readonly mounter: Mounter;
+  owner(): Promise<Owner | undefined>;
+}
+
+const PRIVATE_MB = 1;
+const SUPPORTED: readonly Isolation[] = ["none", "image"];
+
+/** The directory of one task in Nomad's tree. */
+export class LocalTaskDir implements TaskDir {
+  readonly name: string;
+  readonly allocDir: string;
+  readonly dir: string;
+  readonly sharedAllocDir: string;
+  readonly logDir: string;
+  readonly sharedTaskDir: string;
+  readonly localDir: string;
+  readonly secretsDir: string;
+  readonly privateDir: string;
+  readonly tmpDir: string;
+  readonly #context: LocalContext;
+  readonly #secretsMB: number;
+
+  constructor(context: LocalContext, task: TaskDirOptions) {
+    this.#context = context;
+    this.#secretsMB = Math.max(1, task.secretsMB ?? 0);
+    this.name = task.name;
+    this.allocDir = context.allocDir;
+    this.dir = join(context.allocDir, task.name);
+    this.sharedAllocDir = join(context.allocDir, "alloc");
+    this.logDir = join(this.sharedAllocDir, "logs");
+    this.sharedTaskDir = join(this.dir, "alloc");
+    this.localDir = join(this.dir, "local");
+    this.secretsDir = join(this.dir, "secrets");
+    this.privateDir = join(this.dir, "private");
+    this.tmpDir = join(this.dir, "tmp");
+  }
+
+  async build(o: { readonly isolation: Isolation }): Promise<void> {
+    if (!SUPPORTED.includes(o.isolation)) {
+      throw new AllocDirError(
+        "UNSUPPORTED_ISOLATION",
+        `isolation ${JSON.stringify(o.isolation)} is not supported by the local layout`,
+        this.name,
+        { details: { field: "isolation" } },
+      );
+    }
+    const owner = await this.#context.owner();
+    await makeDir(this.dir, 0o777, owner, this.name);
+    await makeDir(this.localDir, 0o777, owner, `${this.name}/local`);
+    await makeDir(this.tmpDir, 0o1777, owner, `${this.name}/tmp`);
+    await this.makeSecretsDirs();
+  }
+
+  async makeSecretsDirs(): Promise<void> {
+    const { asRoot, mounter } = this.#context;
+    const mounted = new Set(
+      asRoot ? (await mounter.list()).filter((m) => m.type === "tmpfs").map((m) => m.target) : [],
+    );
+    for (const [dir, sizeMB, word] of [
+      [this.secretsDir, this.#secretsMB, "secrets"],
+      [this.privateDir, PRIVATE_MB, "private"],
+    ] as const) {
+      if (mounted.has(dir)) continue;
+      const owner = await this.#context.owner();
+      await makeDir(dir, 0o777, undefined, `${this.name}/${word}`);
+      if (!asRoot) continue;
+      await mounter.mountTmpfs(dir, sizeMB);
+      await makeDir(dir, 0o777, owner, `${this.name}/${word}`);
+    }
+  }
+
+  async unmount(): Promise<void> {
+    const { asRoot, mounter } = this.#context;
+    if (!asRoot) return;
+    const prefix = `${this.dir}/`;
+    const mounts = (await mounter.list()).map((m) => m.target).filter((target) => target.startsWith(prefix));
+    for (const target of mounts.reverse()) await mounter.unmount(target);
+  }
+}

@@ -1,0 +1,33 @@
+import { constants } from "node:fs";
+import { mkdir, open } from "node:fs/promises";
+import { AllocDirError } from "../alloc-dir-error.ts";
+
+const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
+
+/** Makes one directory and gives it mode and owner whatever the umask is; an existing one keeps its content. Never acts through a link. */
+export async function makeDir(
+  path: string,
+  mode: number,
+  owner: { readonly uid: number; readonly gid: number } | undefined,
+  shown: string,
+): Promise<void> {
+  try {
+    await mkdir(path, { mode });
+  } catch (reason) {
+    if ((reason as NodeJS.ErrnoException).code !== "EEXIST") throw reason;
+  }
+  let handle;
+  try {
+    handle = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  } catch (cause) {
+    throw new AllocDirError("NOT_DIRECTORY", `${JSON.stringify(shown)} exists and is not a directory`, shown, {
+      cause,
+    });
+  }
+  try {
+    await handle.chmod(mode);
+    if (owner !== undefined) await handle.chown(owner.uid, owner.gid);
+  } finally {
+    await handle.close();
+  }
+}

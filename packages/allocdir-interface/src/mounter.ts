@@ -1,0 +1,15 @@
+/** A mount as /proc/self/mountinfo tells it. @public */
+export interface MountEntry {
+  readonly target: string;
+  readonly type: string;
+}
+
+/** What the local layout needs of mounts. The default calls mount(8) and umount(8); a client may give a native one. @public */
+export interface Mounter {
+  /** A tmpfs without exec on a directory. */
+  mountTmpfs(target: string, sizeMB: number): Promise<void>;
+  /** Takes the topmost mount off a directory; `lazy` detaches it even when busy. Rejects with code EBUSY when busy. */
+  unmount(target: string, o?: { readonly lazy?: boolean }): Promise<void>;
+  /** Every mount of this process's namespace, oldest first. */
+  list(): Promise<MountEntry[]>;
+}
