@@ -1,0 +1,85 @@
+import type { Allocation, Deployment, Evaluation, Job, JobSubmission, JobSummary, Node } from "@outrider/nomad-structs";
+import { TxTable } from "./table.ts";
+import { versionKey, type PeriodicLaunch, type TableName, type Tables } from "./tables.ts";
+
+/** Something that happened, as the event stream tells it. */
+export interface ServerEvent {
+  readonly Topic: "Job" | "Evaluation" | "Allocation" | "Deployment" | "Node";
+  readonly Type: string;
+  readonly Key: string;
+  readonly Namespace: string;
+  readonly FilterKeys: readonly string[] | null;
+  readonly Index: number;
+  readonly Payload: Readonly<Record<string, unknown>>;
+}
+
+/** A change of the server's state under way: reads see its own writes, and nobody else does before it is durable. */
+export class Tx {
+  readonly jobs: TxTable<Job, "parent" | "periodic">;
+  readonly versions: TxTable<Job, "job">;
+  readonly submissions: TxTable<JobSubmission, "job">;
+  readonly summaries: TxTable<JobSummary, never>;
+  readonly launches: TxTable<PeriodicLaunch, never>;
+  readonly evals: TxTable<Evaluation, "job" | "status">;
+  readonly allocs: TxTable<Allocation, "job" | "node" | "eval" | "deployment">;
+  readonly deployments: TxTable<Deployment, "job" | "status">;
+  readonly nodes: TxTable<Node, never>;
+  readonly events: ServerEvent[] = [];
+  /** Epoch ms of the change. */
+  readonly nowMs: number;
+  /** Nodes whose desired allocations changed. */
+  readonly desiredNodes = new Set<string>();
+  #index: number;
+
+  constructor(tables: Tables, index: number, nowMs: number) {
+    this.jobs = new TxTable(tables.jobs);
+    this.versions = new TxTable(tables.versions);
+    this.submissions = new TxTable(tables.submissions);
+    this.summaries = new TxTable(tables.summaries);
+    this.launches = new TxTable(tables.launches);
+    this.evals = new TxTable(tables.evals);
+    this.allocs = new TxTable(tables.allocs);
+    this.deployments = new TxTable(tables.deployments);
+    this.nodes = new TxTable(tables.nodes);
+    this.#index = index;
+    this.nowMs = nowMs;
+  }
+
+  /** The index that changes get now. */
+  get index(): number {
+    return this.#index;
+  }
+
+  /** Epoch nanoseconds. */
+  get nowNs(): number {
+    return this.nowMs * 1_000_000;
+  }
+
+  /** Goes on with the next index: what follows counts as a later change, durable together with this one. */
+  advance(): number {
+    this.#index += 1;
+    return this.#index;
+  }
+
+  /** All tables by name. */
+  byName(): Record<TableName, TxTable<unknown, never>> {
+    const { jobs, versions, submissions, summaries, launches, evals, allocs, deployments, nodes } = this;
+    return { jobs, versions, submissions, summaries, launches, evals, allocs, deployments, nodes } as unknown as Record<TableName, TxTable<unknown, never>>;
+  }
+
+  putVersion(job: Job): void {
+    this.versions.put(versionKey(job), job);
+  }
+
+  /** Stores an allocation that the server changed: nodes are to look at it again. */
+  putDesired(alloc: Allocation): Allocation {
+    const changed = { ...alloc, ModifyIndex: this.index, AllocModifyIndex: this.index, ModifyTime: this.nowNs };
+    this.allocs.put(alloc.ID, changed);
+    this.desiredNodes.add(alloc.NodeID);
+    return changed;
+  }
+
+  event(topic: ServerEvent["Topic"], type: string, key: string, namespace: string, payload: Readonly<Record<string, unknown>>, filterKeys: readonly string[] | null = null): void {
+    this.events.push({ Topic: topic, Type: type, Key: key, Namespace: namespace, FilterKeys: filterKeys, Index: this.index, Payload: payload });
+  }
+}
