@@ -1,23 +1,26 @@
 import { OutriderError, type OutriderErrorOptions } from "@outrider/foundation";
 
-/** Why an operation on an allocation directory was refused; the last part of `ERR_OUTRIDER_ALLOCDIR_<REASON>`. @public */
-export type AllocDirReason =
-  | "PATH_ESCAPES"
-  | "BAD_PATH"
-  | "BAD_NAME"
-  | "SECRET_FILE"
-  | "PRIVATE_FILE"
-  | "NOT_BUILT"
-  | "NOT_FOUND"
-  | "NOT_DIRECTORY"
-  | "NOT_REGULAR"
-  | "IS_DIRECTORY"
-  | "SEEK"
-  | "LOOP"
-  | "BUSY"
-  | "UNSUPPORTED_ISOLATION"
-  | "DESTROYED"
-  | "IO";
+const CODES = {
+  PATH_ESCAPES: "ERR_OUTRIDER_ALLOCDIR_PATH_ESCAPES",
+  BAD_PATH: "ERR_OUTRIDER_ALLOCDIR_BAD_PATH",
+  BAD_NAME: "ERR_OUTRIDER_ALLOCDIR_BAD_NAME",
+  SECRET_FILE: "ERR_OUTRIDER_ALLOCDIR_SECRET_FILE",
+  PRIVATE_FILE: "ERR_OUTRIDER_ALLOCDIR_PRIVATE_FILE",
+  NOT_BUILT: "ERR_OUTRIDER_ALLOCDIR_NOT_BUILT",
+  NOT_FOUND: "ERR_OUTRIDER_ALLOCDIR_NOT_FOUND",
+  NOT_DIRECTORY: "ERR_OUTRIDER_ALLOCDIR_NOT_DIRECTORY",
+  NOT_REGULAR: "ERR_OUTRIDER_ALLOCDIR_NOT_REGULAR",
+  IS_DIRECTORY: "ERR_OUTRIDER_ALLOCDIR_IS_DIRECTORY",
+  SEEK: "ERR_OUTRIDER_ALLOCDIR_SEEK",
+  LOOP: "ERR_OUTRIDER_ALLOCDIR_LOOP",
+  BUSY: "ERR_OUTRIDER_ALLOCDIR_BUSY",
+  UNSUPPORTED_ISOLATION: "ERR_OUTRIDER_ALLOCDIR_UNSUPPORTED_ISOLATION",
+  DESTROYED: "ERR_OUTRIDER_ALLOCDIR_DESTROYED",
+  IO: "ERR_OUTRIDER_ALLOCDIR_IO",
+} as const;
+
+/** Why an operation on an allocation directory was refused. @public */
+export type AllocDirReason = keyof typeof CODES;
 
 /**
  * A refused or failed operation. `path` is what the caller asked for, relative to the allocation: host paths never stand in
@@ -28,7 +31,7 @@ export class AllocDirError extends OutriderError {
   readonly path: string;
 
   constructor(reason: AllocDirReason, message: string, path: string, options: OutriderErrorOptions = {}) {
-    super(`ERR_OUTRIDER_ALLOCDIR_${reason}`, message, { ...options, details: { path, ...options.details } });
+    super(CODES[reason], message, { ...options, details: { path, ...options.details } });
     this.path = path;
   }
 }
