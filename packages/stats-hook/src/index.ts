@@ -21,3 +21,5 @@ export {
   type SubscribeFn,
 } from "./options.ts";
 export { StatsHook } from "./stats-hook.ts";
+export { createTicker, type Ticker } from "./ticker.ts";
+export { MAX_TURN_MS, type TickerJob } from "./ticker-wheel.ts";

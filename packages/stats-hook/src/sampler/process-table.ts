@@ -1,0 +1,137 @@
+import { closeSync, openSync, readdirSync } from "node:fs";
+import { isGone, type KernelFileReader } from "./kernel-file.ts";
+import { emptyStat, parseStat, type ProcessStat } from "./process-stat.ts";
+
+/** Processes outside of all trees that are looked at again with each list. */
+const VERIFIED_AT_A_TIME = 32;
+
+/** One process as last read. @internal */
+export interface Process {
+  readonly pid: number;
+  readonly stat: ProcessStat;
+  /** Kept open: a reading costs half, and a new process of the same pid cannot be taken for this one. -1 when not. */
+  fd: number;
+}
+
+/** All processes of the machine, listed now and then and read one by one. @internal */
+export class ProcessTable {
+  readonly #procDir: string;
+  readonly #maxOpen: number;
+  readonly #reader: KernelFileReader;
+  readonly #known = new Map<number, Process>();
+  #verifying = this.#known.values();
+  #open = 0;
+  #listedAtMs = -Infinity;
+
+  constructor(procDir: string, maxOpen: number, reader: KernelFileReader) {
+    this.#procDir = procDir;
+    this.#maxOpen = maxOpen;
+    this.#reader = reader;
+  }
+
+  /** Lists the processes unless that was done within `maxAgeMs`; gives the new ones, parents before children, or `undefined` when not listed. */
+  list(nowMs: number, maxAgeMs: number): Process[] | undefined {
+    if (nowMs - this.#listedAtMs < maxAgeMs) return undefined;
+    this.#listedAtMs = nowMs;
+    const present = new Set<number>();
+    const fresh: Process[] = [];
+    for (const name of readdirSync(this.#procDir)) {
+      const pid = Number(name);
+      if (!Number.isInteger(pid)) continue;
+      present.add(pid);
+      if (this.#known.has(pid)) continue;
+      const process = this.#readNew(pid);
+      if (process !== undefined) fresh.push(process);
+    }
+    for (const [pid, process] of this.#known) if (!present.has(pid)) this.forget(process);
+    this.#verifySome();
+    return fresh.toSorted((a, b) => a.stat.start - b.stat.start || a.pid - b.pid);
+  }
+
+  /** All processes that are known, in no order. */
+  all(): Iterable<Process> {
+    return this.#known.values();
+  }
+
+  /** The process of a pid, read now if it is not known. */
+  find(pid: number): Process | undefined {
+    return this.#known.get(pid) ?? this.#readNew(pid);
+  }
+
+  /** Keeps a file of this process open while there is room. */
+  keepOpen(process: Process): void {
+    if (process.fd >= 0 || this.#open >= this.#maxOpen) return;
+    try {
+      process.fd = openSync(this.#path(process.pid), "r");
+      this.#open++;
+    } catch {
+      // Gone or too many files: reading will tell.
+    }
+  }
+
+  /** Reads a process again; false when it is gone (also when its pid is another process now). */
+  refresh(process: Process): boolean {
+    const { start } = process.stat;
+    try {
+      if (process.fd >= 0) this.#reader.readOpen(process.fd);
+      else this.#reader.read(this.#path(process.pid));
+    } catch (error) {
+      if (!isGone(error)) throw error;
+      this.forget(process);
+      return false;
+    }
+    if (parseStat(this.#reader, process.stat) && process.stat.start === start) return true;
+    this.forget(process);
+    return false;
+  }
+
+  /** Drops a process that is gone. */
+  forget(process: Process): void {
+    this.release(process);
+    if (this.#known.get(process.pid) === process) this.#known.delete(process.pid);
+  }
+
+  /** Closes the file of a process. */
+  release(process: Process): void {
+    if (process.fd < 0) return;
+    closeSync(process.fd);
+    process.fd = -1;
+    this.#open--;
+  }
+
+  /** Closes every file. */
+  close(): void {
+    for (const process of this.#known.values()) this.release(process);
+    this.#known.clear();
+  }
+
+  // A pid may have become another process between two lists: looked at in turn, those that changed are new in the next list.
+  #verifySome(): void {
+    for (let i = 0; i < VERIFIED_AT_A_TIME; i++) {
+      const next = this.#verifying.next();
+      if (next.done === true) {
+        this.#verifying = this.#known.values();
+        return;
+      }
+      if (next.value.fd < 0) this.refresh(next.value);
+    }
+  }
+
+  #readNew(pid: number): Process | undefined {
+    const stat = emptyStat();
+    try {
+      this.#reader.read(this.#path(pid));
+    } catch {
+      // Gone between the listing and now, or hidden from us.
+      return undefined;
+    }
+    if (!parseStat(this.#reader, stat)) return undefined;
+    const process = { pid, stat, fd: -1 };
+    this.#known.set(pid, process);
+    return process;
+  }
+
+  #path(pid: number): string {
+    return `${this.#procDir}/${pid}/stat`;
+  }
+}
