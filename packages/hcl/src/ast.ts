@@ -1,4 +1,6 @@
 import type { Diagnostic, Range } from "./diagnostic.ts";
+import type { HclNumber } from "./number.ts";
+import type { Scalar } from "./value.ts";
 
 /**
  * A parsed file or the content of a block: arguments and nested blocks in the order of the source.
@@ -97,7 +99,7 @@ export type Expression =
  */
 export interface LiteralExpression {
   readonly kind: "literal";
-  readonly value: import("./value.ts").Scalar;
+  readonly value: Scalar;
   readonly range: Range;
 }
 
@@ -211,7 +213,7 @@ export interface CallExpression {
  */
 export type TraversalStep =
   | { readonly kind: "attribute"; readonly name: string; readonly range: Range }
-  | { readonly kind: "index"; readonly key: string | number | import("./number.ts").HclNumber; readonly range: Range };
+  | { readonly kind: "index"; readonly key: string | number | HclNumber; readonly range: Range };
 
 /**
  * A variable with its static steps, `attr.kernel.name` or `env["HOME"]`.

@@ -1,6 +1,5 @@
 import type { Attribute, Block, BlockLabel, Body, Comment } from "./ast.ts";
 import { decodeEscapes } from "./escapes.ts";
-import { parseExpressionHere } from "./parse-expression.ts";
 import { FAILURE, type ParserState } from "./parser-state.ts";
 import { SourceRange } from "./source.ts";
 import { T } from "./tokens.ts";
@@ -162,7 +161,7 @@ const parseItem = (p: ParserState, body: BodyNode, singleLine: boolean): void =>
 
 const parseAttribute = (p: ParserState, body: BodyNode, name: number, singleLine: boolean): void => {
   const equals = p.next();
-  const expression = parseExpressionHere(p);
+  const expression = p.expression();
   const range = p.between(p.start(name), (expression.range as SourceRange).to);
   if (singleLine) {
     if (p.peek() !== T.CloseBrace) {

@@ -1,5 +1,4 @@
 import type { Expression } from "./ast.ts";
-import { parseExpressionHere } from "./parse-expression.ts";
 import type { ParserState } from "./parser-state.ts";
 import { T } from "./tokens.ts";
 
@@ -25,7 +24,7 @@ export const parseCall = (p: ParserState): Expression => {
   const args: Expression[] = [];
   let expandFinal = false;
   while (p.peek() !== T.CloseParen) {
-    args.push(parseExpressionHere(p));
+    args.push(p.expression());
     const kind = p.peek();
     if (kind === T.Comma) p.next();
     else if (kind === T.Ellipsis) {

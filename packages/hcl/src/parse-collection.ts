@@ -1,6 +1,5 @@
 import type { Expression, ObjectItem } from "./ast.ts";
-import { parseExpressionHere, startOf, endOf } from "./parse-expression.ts";
-import type { ParserState } from "./parser-state.ts";
+import { endOf, type ParserState, startOf } from "./parser-state.ts";
 import { T } from "./tokens.ts";
 
 /** `[…]`, a tuple or a for expression. */
@@ -11,7 +10,7 @@ export const parseTuple = (p: ParserState): Expression => {
   if (p.isWord("for")) return parseFor(p, open, newlines);
   const items: Expression[] = [];
   while (p.peek() !== T.CloseBracket) {
-    items.push(parseExpressionHere(p));
+    items.push(p.expression());
     const kind = p.peek();
     if (kind === T.Comma) p.next();
     else if (kind === T.Eof) p.fail("unclosed-tuple", "Bracket not closed", 'The list that starts here has no "]".', p.range(open));
@@ -35,10 +34,10 @@ export const parseObject = (p: ParserState): Expression => {
   for (;;) {
     while (p.peek() === T.Newline) p.next();
     if (p.peek() === T.CloseBrace) break;
-    const written = parseExpressionHere(p);
+    const written = p.expression();
     const key: Expression = { kind: "objectKey", wrapped: written, range: written.range };
     keySeparator(p, open);
-    items.push({ key, value: parseExpressionHere(p) });
+    items.push({ key, value: p.expression() });
     const kind = p.peek();
     if (kind === T.Comma || kind === T.Newline) p.next();
     else if (kind === T.Eof) p.fail("unclosed-object", "Brace not closed", 'The object that starts here has no "}".', p.range(open));
@@ -82,17 +81,17 @@ const parseFor = (p: ParserState, open: number, newlines: boolean): Expression =
   }
   if (!p.isWord("in")) wrong(p, `"in" must follow the names, not ${p.found()}.`, p.at, open);
   p.next();
-  const collection = parseExpressionHere(p);
+  const collection = p.expression();
   if (p.peek() !== T.Colon) wrong(p, `":" must follow the collection, not ${p.found()}.`, p.at, open);
   p.next();
-  const first = parseExpressionHere(p);
+  const first = p.expression();
   let key: Expression | undefined;
   let value = first;
   if (p.peek() === T.FatArrow) {
     if (!object) p.fail("invalid-for", "Invalid for expression", 'A list has no keys: "=>" belongs in braces.', p.between(startOf(first), endOf(first)), p.range(open));
     p.next();
     key = first;
-    value = parseExpressionHere(p);
+    value = p.expression();
   } else if (object) {
     p.fail("invalid-for", "Invalid for expression", 'An object needs "key => value".', p.between(startOf(first), endOf(first)), p.range(open));
   }
@@ -105,7 +104,7 @@ const parseFor = (p: ParserState, open: number, newlines: boolean): Expression =
   let condition: Expression | undefined;
   if (p.isWord("if")) {
     p.next();
-    condition = parseExpressionHere(p);
+    condition = p.expression();
   }
   if (p.peek() !== (object ? T.CloseBrace : T.CloseBracket)) {
     wrong(p, `"${object ? "}" : "]"}" must end the expression, not ${p.found()}.`, p.at, open);

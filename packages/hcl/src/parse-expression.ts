@@ -1,11 +1,10 @@
 import type { BinaryOperator, Expression } from "./ast.ts";
-import { parseNumber } from "./number.ts";
 import { parseCall } from "./parse-call.ts";
 import { parseObject, parseTuple } from "./parse-collection.ts";
+import { parseLiteralNumber } from "./parse-number.ts";
 import { parsePostfix } from "./parse-postfix.ts";
 import { parseHeredoc, parseQuoted } from "./parse-template.ts";
-import type { ParserState } from "./parser-state.ts";
-import type { SourceRange } from "./source.ts";
+import { endOf, type ParserState, startOf } from "./parser-state.ts";
 import { T } from "./tokens.ts";
 
 const LEVEL: Record<number, number> = {
@@ -26,9 +25,6 @@ const LEVEL: Record<number, number> = {
 
 const LEVELS = new Uint8Array(64);
 for (const [kind, level] of Object.entries(LEVEL)) LEVELS[Number(kind)] = level;
-
-export const startOf = (e: Expression): number => (e.range as SourceRange).from;
-export const endOf = (e: Expression): number => (e.range as SourceRange).to;
 
 /** Parses one expression at the reading position. */
 export const parseExpressionHere = (p: ParserState): Expression => {
@@ -108,17 +104,6 @@ const parseName = (p: ParserState): Expression => {
   if (root === "true" || root === "false") return { kind: "literal", value: root === "true", range };
   if (root === "null") return { kind: "literal", value: null, range };
   return { kind: "traversal", root, rootRange: range, steps: [], range };
-};
-
-/** The number literal at the reading position. */
-export const parseLiteralNumber = (p: ParserState): Expression => {
-  const token = p.next();
-  const range = p.range(token);
-  const value = parseNumber(range.text);
-  if (value === undefined) {
-    p.fail("invalid-number", "Invalid number", `${range.text.slice(0, 40)} is no number, or too large.`, range);
-  }
-  return { kind: "literal", value, range };
 };
 
 const parseParens = (p: ParserState): Expression => {

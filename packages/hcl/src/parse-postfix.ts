@@ -1,6 +1,7 @@
 import type { Expression, SplatExpression, SplatItemExpression, TraversalStep } from "./ast.ts";
-import { endOf, parseExpressionHere, parseLiteralNumber, startOf } from "./parse-expression.ts";
-import type { ParserState } from "./parser-state.ts";
+import type { HclNumber } from "./number.ts";
+import { parseLiteralNumber } from "./parse-number.ts";
+import { endOf, type ParserState, startOf } from "./parser-state.ts";
 import { T } from "./tokens.ts";
 
 /** The steps behind a term: attributes, indexes and splats. */
@@ -37,7 +38,7 @@ const legacyIndex = (p: ParserState, dot: number): TraversalStep => {
     p.fail("invalid-index", "Invalid index", `.${text} is no index; write [${text.replace(".", "][")}].`, p.range(p.at));
   }
   const number = parseLiteralNumber(p);
-  return { kind: "index", key: (number as { value: number }).value, range: p.between(p.start(dot), endOf(number)) };
+  return { kind: "index", key: number.value as number, range: p.between(p.start(dot), endOf(number)) };
 };
 
 const parseDot = (p: ParserState, e: Expression): Expression => {
@@ -99,7 +100,7 @@ const parseBracket = (p: ParserState, e: Expression): Expression => {
     p.depth--;
     return splat("full", e, each, item, p);
   }
-  const key = parseExpressionHere(p);
+  const key = p.expression();
   if (p.peek() !== T.CloseBracket) {
     p.fail("unclosed-index", "Bracket not closed", `"]" must end the index, not ${p.found()}.`, p.range(p.at), p.range(open));
   }
@@ -111,7 +112,7 @@ const parseBracket = (p: ParserState, e: Expression): Expression => {
   return { kind: "index", collection: e, key, openRange: p.range(open), range: p.between(startOf(e), p.end(close)) };
 };
 
-const staticKey = (key: Expression): string | number | import("./number.ts").HclNumber | undefined => {
+const staticKey = (key: Expression): string | number | HclNumber | undefined => {
   const literal = key.kind === "template" && key.parts.length === 1 ? key.parts[0] : key;
   if (literal?.kind !== "literal" || literal.value === null || typeof literal.value === "boolean") return undefined;
   return literal.value;

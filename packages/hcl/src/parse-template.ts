@@ -1,6 +1,5 @@
 import type { Expression, TemplateExpression } from "./ast.ts";
 import { decodeEscapes, unescapeMarkers } from "./escapes.ts";
-import { parseExpressionHere } from "./parse-expression.ts";
 import type { ParserState } from "./parser-state.ts";
 import { dedent, type Part, type Sequence, strip } from "./template-parts.ts";
 import { T } from "./tokens.ts";
@@ -88,7 +87,7 @@ const sequenceOf = (p: ParserState, open: number, close: number): Sequence => ({
 
 const parseInterpolation = (p: ParserState, open: number): Part => {
   p.skipNewlines = true;
-  const expression = parseExpressionHere(p);
+  const expression = p.expression();
   const close = endSequence(p, open, "the interpolation");
   return { kind: "value", expression, ...sequenceOf(p, open, close) };
 };
@@ -110,7 +109,7 @@ const parseDirective = (p: ParserState, open: number): Part => {
   const keyword = p.next();
   const word = p.tokenText(keyword);
   if (word === "if") {
-    const condition = parseExpressionHere(p);
+    const condition = p.expression();
     return { kind: "if", condition, ...sequenceOf(p, open, endSequence(p, open, "the directive")) };
   }
   if (word === "for") return parseForDirective(p, open);
@@ -134,6 +133,6 @@ const parseForDirective = (p: ParserState, open: number): Part => {
   }
   if (!p.isWord("in")) p.fail("invalid-directive", "Invalid for directive", `"in" must follow the names, not ${p.found()}.`, p.range(p.at), p.range(open));
   p.next();
-  const collection = parseExpressionHere(p);
+  const collection = p.expression();
   return { kind: "for", keyName, valueName, collection, ...sequenceOf(p, open, endSequence(p, open, "the directive")) };
 };

@@ -41,12 +41,12 @@ const prepare = (input: string | Uint8Array, o: ParseOptions, template: boolean)
   const maxDepth = o.maxDepth ?? DEFAULT_MAX_DEPTH;
   if (input.length > limit) {
     const source = new Source("", filename);
-    const p = new ParserState(source, new Lexer(source).run(), maxDepth);
+    const p = new ParserState(source, new Lexer(source).run(), maxDepth, parseExpressionHere);
     p.report("too-large", "Text too large", `The text has ${input.length} bytes; ${limit} are taken.`, new SourceRange(source, 0, 0));
     return p;
   }
   const source = decodeSource(input, filename);
-  const p = new ParserState(source, new Lexer(source).run(template), maxDepth);
+  const p = new ParserState(source, new Lexer(source).run(template), maxDepth, parseExpressionHere);
   reportScanErrors(p);
   return p;
 };
@@ -84,7 +84,7 @@ export const parseExpression = (input: string | Uint8Array, o: ParseOptions = {}
   const p = prepare(input, o, false);
   const expression = guarded(p, () => {
     p.skipNewlines = true;
-    const e = parseExpressionHere(p);
+    const e = p.expression();
     if (p.peek() !== T.Eof) p.fail("extra-characters", "Extra characters", `The expression ends before ${p.found()}.`, p.range(p.at));
     return e;
   });

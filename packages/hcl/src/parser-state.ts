@@ -1,3 +1,4 @@
+import type { Expression } from "./ast.ts";
 import type { Diagnostic, DiagnosticCode } from "./diagnostic.ts";
 import { type Source, SourceRange } from "./source.ts";
 import { T, type Tokens } from "./tokens.ts";
@@ -18,13 +19,15 @@ export class ParserState {
   readonly tokens: Tokens;
   readonly diagnostics: Diagnostic[] = [];
   readonly maxDepth: number;
+  /** Parses one expression at the reading position; given from outside, since every part of the parser needs it. */
+  readonly expression: () => Expression;
   /** Index of the next token. */
   at = 0;
   /** Inside brackets a newline is a blank. */
   skipNewlines = false;
   depth = 0;
 
-  constructor(source: Source, tokens: Tokens, maxDepth: number) {
+  constructor(source: Source, tokens: Tokens, maxDepth: number, expression: (p: ParserState) => Expression) {
     this.source = source;
     this.text = source.text;
     this.tokens = tokens;
@@ -32,6 +35,7 @@ export class ParserState {
     this.starts = tokens.starts;
     this.ends = tokens.ends;
     this.maxDepth = maxDepth;
+    this.expression = () => expression(this);
   }
 
   /** Kind of the next token, which is not consumed. */
@@ -112,3 +116,8 @@ export class ParserState {
     return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
   }
 }
+
+/** Offset where an expression starts. */
+export const startOf = (e: Expression): number => (e.range as SourceRange).from;
+/** Offset where an expression ends. */
+export const endOf = (e: Expression): number => (e.range as SourceRange).to;

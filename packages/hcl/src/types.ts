@@ -1,3 +1,5 @@
+import type { Value } from "./value.ts";
+
 /**
  * A type constraint, such as `list(string)` in a variable declaration.
  * @public
@@ -16,7 +18,7 @@ export interface ObjectAttributeType {
   readonly type: HclType;
   /** Written as `optional(type)` or `optional(type, default)`. */
   readonly optional: boolean;
-  readonly default?: import("./value.ts").Value;
+  readonly default?: Value;
 }
 
 /** Shorthands for function tables. */
