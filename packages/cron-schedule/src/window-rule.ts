@@ -94,15 +94,19 @@ export class WindowRule implements Probe {
   #latestStart(now: Reached): Reached | undefined {
     const { zone, start } = this;
     const floorDay = Math.floor(now.wall / DAY_S) - this.#reachDays;
-    const jump = zone.jumpBefore(now.t);
     const wall = start.previous(now.wall, floorDay);
-    if (jump !== undefined && wall * 1000 >= jump.at + jump.after) return { t: wall * 1000 - jump.after, wall };
-    if (jump !== undefined && jump.after < jump.before) {
+    const past = zone.jumpBefore(now.t);
+    if (past !== undefined && past.after < past.before && wall * 1000 < past.at + past.after) {
       // Before the clock went back it had already shown later times.
-      const first = start.previous((jump.at + jump.before) / 1000 - 1, floorDay);
-      return first === -Infinity ? undefined : { t: first * 1000 - jump.before, wall: first };
+      const shown = start.previous((past.at + past.before) / 1000 - 1, floorDay);
+      return shown === -Infinity ? undefined : { t: shown * 1000 - past.before, wall: shown };
     }
-    return wall === -Infinity ? undefined : { t: zone.firstInstant(wall * 1000), wall };
+    if (wall === -Infinity) return undefined;
+    const t = zone.firstInstant(wall * 1000);
+    const jump = zone.jumpAfter(t);
+    // A repeated time was reached last at its second occurrence, unless that is still to come.
+    const again = jump === undefined || jump.after > jump.before ? Infinity : wall * 1000 - jump.after;
+    return { t: jump !== undefined && again >= jump.at && again <= now.t ? again : t, wall };
   }
 
   /** The first match that is reached at or after `from`. */

@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { transitionsOf } from "./brute-force.ts";
+import { checkCroner, checkCronerStarts, checkTemporal } from "./check-oracles.ts";
+import { checkTransition, seeded, windowsNear } from "./check-transition.ts";
+import { Zone } from "../src/zone.ts";
+
+/** A sample of what scripts/zones-nightly.mjs does for all zones and all transitions. */
+const SAMPLE: readonly (readonly [zone: string, from: number, to: number])[] = [
+  ["America/New_York", 2006, 2009],
+  ["Europe/London", 1972, 1974],
+  ["Europe/Dublin", 2025, 2027],
+  ["Australia/Lord_Howe", 2019, 2021],
+  ["America/Sao_Paulo", 2017, 2019],
+  ["Africa/Casablanca", 2026, 2027],
+  ["Africa/Cairo", 2010, 2011],
+  ["Antarctica/Troll", 2026, 2027],
+  ["Antarctica/Casey", 2019, 2021],
+  ["Antarctica/Vostok", 1994, 1995],
+  ["Pacific/Apia", 2011, 2012],
+  ["Pacific/Kwajalein", 1993, 1994],
+  ["America/Argentina/Tucuman", 2004, 2005],
+  ["America/Noronha", 2000, 2001],
+  ["Asia/Pyongyang", 2015, 2019],
+  ["America/Caracas", 2007, 2017],
+  ["Pacific/Chatham", 2036, 2037],
+];
+const seed = Date.now() % 1_000_000;
+
+describe(`around changes of the clock (seed ${seed})`, () => {
+  it.each(SAMPLE)("in %s from %i to %i all answers equal a scan minute by minute", (name, from, to) => {
+    const random = seeded(seed);
+    const zone = new Zone(name);
+    const start = Date.UTC(from, 0, 15);
+    const end = Date.UTC(to, 11, 20);
+    const transitions = transitionsOf(name, start, end);
+    expect(transitions.length).toBeGreaterThan(0);
+    const known = zone
+      .jumps(start + 1, end)
+      .map((j) => ({ at: j.at, before: j.before / 60_000, after: j.after / 60_000 }));
+    expect(known).toEqual(transitions);
+    for (const transition of transitions) {
+      expect(checkTransition(name, transition, windowsNear(transition, 6, random))).toBeUndefined();
+    }
+  });
+
+  it.each(["America/New_York", "Europe/Berlin", "America/Santiago", "Asia/Beirut"])(
+    "in %s next runs equal those of croner",
+    (zone) => {
+      const random = seeded(seed + 1);
+      for (const transition of transitionsOf(zone, Date.UTC(2020, 0, 15), Date.UTC(2029, 0, 15))) {
+        expect(checkCroner(zone, transition, random)).toBeUndefined();
+        expect(checkCronerStarts(zone, transition, random)).toBeUndefined();
+      }
+    },
+  );
+
+  it.each(["America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "Antarctica/Troll"])(
+    "in %s instants equal those of Temporal",
+    (name) => {
+      const zone = new Zone(name);
+      for (const transition of transitionsOf(name, Date.UTC(2008, 0, 15), Date.UTC(2030, 0, 15))) {
+        expect(checkTemporal(zone, transition)).toBeUndefined();
+      }
+    },
+  );
+});
