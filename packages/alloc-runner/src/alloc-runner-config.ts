@@ -11,6 +11,8 @@ export interface AllocStateBatch {
   readonly put?: Readonly<Record<string, unknown>>;
   readonly delete?: readonly string[];
   readonly deletePrefix?: readonly string[];
+  /** Set for ends of tasks: a store may spend its last reserve of disk on them. */
+  readonly urgent?: boolean;
 }
 
 /**

@@ -38,11 +38,7 @@ export interface TaskPoststartRequest {
   readonly stats: (signal: AbortSignal, intervalMs: number) => AsyncIterable<TaskResourceUsage>;
   readonly exec: TaskExecHandler;
   /** An address that the driver gave the task. */
-  readonly network?: {
-    readonly ip: string;
-    readonly portMap: Readonly<Record<string, number>>;
-    readonly autoAdvertise: boolean;
-  };
+  readonly network?: DriverNetwork;
 }
 
 /**

@@ -171,7 +171,8 @@ export class TaskRecord {
       const version = this.#version;
       const state = this.#state;
       try {
-        await persist.write({ put: { [keys.taskState]: state, [keys.localState]: this.#local } });
+        const put = { [keys.taskState]: state, [keys.localState]: this.#local };
+        await persist.write({ put, urgent: state.State === "dead" });
       } catch (err) {
         if (failures === 0) logger.error({ err }, "task state cannot be written: not reported until it can");
         const wait = RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)] as number;

@@ -7,11 +7,10 @@ import type { Capabilities } from "@outrider/plugin-driver";
 export function taskDirHook(capabilities: Capabilities): TaskHook<TaskDir> {
   return {
     name: "task_dir",
-    async prestart({ taskDir, task, previousState, emit }) {
+    async prestart({ taskDir, previousState, emit }) {
       if (previousState["is_done"] !== "true") {
         emit({ type: TASK_EVENT.taskSetup });
-        const user = task.User === "" ? {} : { user: task.User };
-        await taskDir.build({ isolation: capabilities.fsIsolation, ...user });
+        await taskDir.build({ isolation: capabilities.fsIsolation });
       } else {
         await taskDir.makeSecretsDirs();
       }

@@ -1,0 +1,169 @@
+import type { AllocRunnerFactory, HookEnv } from "@outrider/alloc-runner";
+import type { AllocDir } from "@outrider/allocdir-interface";
+import { OutriderError, type Logger } from "@outrider/foundation";
+import { createHookResources } from "@outrider/hook-resources";
+import type { Allocation, Task, TaskState } from "@outrider/nomad-structs";
+import type { Capabilities, HclSpec } from "@outrider/plugin-driver";
+import type { DriverInstance } from "../driver/driver-manager.ts";
+import { pathsInTask } from "../task/env/builtin-env.ts";
+import { HOST_ENV_DENYLIST } from "../task/env/env-names.ts";
+import { TaskEnvBuilder } from "../task/env/task-env-builder.ts";
+import { taskStatsHook } from "../task/hooks/stats-hook.ts";
+import type { ClientAllocRunnerConfig } from "../task/ports.ts";
+import { taskHooks } from "../task/task-hooks.ts";
+import { findGroup } from "../task/task-lookup.ts";
+import { pendingTaskState, TaskRecord } from "../task/task-record.ts";
+import { TaskRunner } from "../task/task-runner.ts";
+import { AllocHookRunner } from "./alloc-hook-runner.ts";
+import type { AllocResourcesShape } from "./alloc-hook-context.ts";
+import { allocHooks } from "./alloc-hooks.ts";
+import { ClientAllocRunner, type RunnerTask } from "./alloc-runner.ts";
+import { Coordinator, stageOf } from "./coordinator.ts";
+import { allocKeys } from "./state-keys.ts";
+
+/**
+ * Builds the client's runner of one allocation; the same way for new and for restored ones. Rejects, so that the allocation is invalid, when
+ * its group or the resources of a task are missing, a name is no plain path segment, or a driver is unknown.
+ */
+export const createAllocRunner: AllocRunnerFactory<ClientAllocRunnerConfig, AllocDir> = async (config) => {
+  const { alloc } = config;
+  const logger = config.logger.child({ allocId: alloc.ID });
+  const tasks = tasksOf(alloc);
+  const allocDir = config.newAllocDir(alloc.ID);
+  const coordinator = new Coordinator(new Map(tasks.map((task) => [task.Name, stageOf(lifecycleOf(task))])));
+  const skipShutdownDelay = new AbortController();
+  const resources = createHookResources<AllocResourcesShape>({
+    csiMounts: {},
+    consulTokens: {},
+    consulCheckIds: {},
+    networkStatus: null,
+  });
+  const runner = new ClientAllocRunner({ config, logger, allocDir, coordinator, skipShutdownDelay });
+  const runners = await Promise.all(
+    tasks.map((task) => makeTask(config, task, { logger, allocDir, coordinator, skipShutdownDelay, runner })),
+  );
+  const env = new TaskEnvBuilder({ alloc, node: config.node, region: config.region });
+  const hooks = allocHooks({
+    config,
+    allocDir,
+    resources,
+    alloc: () => runner.alloc(),
+    listener: () => runner.listener(),
+    deployment: () => runner.deployment(),
+    setHealth: (healthy, events) => runner.setHealth(healthy, events),
+    onMaxRunExceeded: () => runner.onMaxRunExceeded(),
+  });
+  resources.onChange("networkStatus", (status) => runner.setNetworkStatus(structuredClone(status) as never));
+  const hookEnv = (): HookEnv => {
+    env.update(runner.alloc(), undefined);
+    return env.build().view();
+  };
+  runner.attach(runners, new AllocHookRunner({ hooks, logger, env: hookEnv, telemetry: config.telemetry }));
+  return runner;
+};
+
+function tasksOf(alloc: Allocation): readonly Task[] {
+  const group = findGroup(alloc);
+  if (group === undefined) {
+    const text = `failed to lookup task group ${JSON.stringify(alloc.TaskGroup)}`;
+    throw new OutriderError("ERR_OUTRIDER_ALLOC_INVALID", text, { details: { group: alloc.TaskGroup } });
+  }
+  const tasks = group.Tasks ?? [];
+  for (const task of tasks) {
+    if (alloc.AllocatedResources?.Tasks?.[task.Name] !== undefined) continue;
+    throw new OutriderError("ERR_OUTRIDER_ALLOC_INVALID", "no task resources found on allocation", { details: { task: task.Name } });
+  }
+  return tasks;
+}
+
+interface TaskSurroundings {
+  readonly logger: Logger;
+  readonly allocDir: AllocDir;
+  readonly coordinator: Coordinator;
+  readonly skipShutdownDelay: AbortController;
+  readonly runner: ClientAllocRunner;
+}
+
+async function makeTask(config: ClientAllocRunnerConfig, task: Task, around: TaskSurroundings): Promise<RunnerTask> {
+  const { alloc, clock } = config;
+  const { allocDir, coordinator, runner } = around;
+  const logger = around.logger.child({ task: task.Name });
+  const secretsMB = task.Resources?.SecretsMB ?? 0;
+  const taskDir = allocDir.newTaskDir({ name: task.Name, secretsMB });
+  const { schema, capabilities } = await driverFacts(config, task.Driver);
+  const host = { allocDir: taskDir.sharedAllocDir, localDir: taskDir.localDir, secretsDir: taskDir.secretsDir };
+  const env = new TaskEnvBuilder({
+    alloc,
+    task,
+    node: config.node,
+    region: config.region,
+    host: capabilities.fsIsolation === "image" ? {} : inheritedEnv(config),
+  });
+  env.setPaths(pathsInTask(capabilities.fsIsolation, host, undefined), host);
+  const record = new TaskRecord({
+    clock,
+    logger,
+    persist: config.state,
+    keys: allocKeys(alloc.ID).task(task.Name),
+    initial: initialState(alloc.TaskStates?.[task.Name]),
+    onPhase: (from, to, state) => countPhase(config, task.Name, from, to, state),
+    onChange: () => runner.onTaskChange(),
+    onDurable: () => runner.onTaskDurable(),
+  });
+  const { intervalMs, collect = true } = config.stats;
+  const stats = taskStatsHook({ intervalMs, collect, clock, logger });
+  const parts = {
+    config,
+    alloc,
+    task,
+    record,
+    taskDir,
+    env,
+    logger,
+    schema,
+    capabilities,
+    gate: (signal: AbortSignal) => coordinator.wait(task.Name, signal),
+    skipShutdownDelay: around.skipShutdownDelay.signal,
+    networkDns: () => runner.networkStatus()?.DNS ?? null,
+  };
+  return { runner: new TaskRunner(parts, (context) => taskHooks(context, stats)), latestStats: () => stats.latest() };
+}
+
+/** One pair of calls per driver process, not per task. */
+const FACTS = new WeakMap<DriverInstance, Promise<{ schema: HclSpec; capabilities: Capabilities }>>();
+
+async function driverFacts(config: ClientAllocRunnerConfig, driver: string): Promise<{ schema: HclSpec; capabilities: Capabilities }> {
+  const instance = await config.drivers.dispense(driver, { signal: new AbortController().signal });
+  let facts = FACTS.get(instance);
+  if (facts === undefined) {
+    facts = Promise.all([instance.plugin.taskConfigSchema(), instance.plugin.capabilities()]).then(
+      ([schema, capabilities]) => ({ schema, capabilities }),
+    );
+    facts.catch(() => FACTS.delete(instance));
+    FACTS.set(instance, facts);
+  }
+  return facts;
+}
+
+/** What the server knows of a task is its history; nothing of it runs here yet. */
+function initialState(known: TaskState | undefined): TaskState | undefined {
+  if (known === undefined) return undefined;
+  return { ...pendingTaskState(), ...known, State: known.State === "dead" ? "dead" : "pending" };
+}
+
+function lifecycleOf(task: Task): { readonly hook: string; readonly sidecar: boolean } | undefined {
+  return task.Lifecycle === null ? undefined : { hook: task.Lifecycle.Hook, sidecar: task.Lifecycle.Sidecar };
+}
+
+function inheritedEnv(config: ClientAllocRunnerConfig): Readonly<Record<string, string>> {
+  const denied = new Set(config.hostEnvDenylist ?? HOST_ENV_DENYLIST);
+  return Object.fromEntries(Object.entries(config.hostEnv ?? {}).filter(([name]) => !denied.has(name)));
+}
+
+function countPhase(config: ClientAllocRunnerConfig, task: string, from: string, to: string, state: TaskState): void {
+  const { counters } = config;
+  if (counters === undefined) return;
+  if (to === "running" && from !== "running") counters.count("running", task);
+  else if (to === "dead" && from !== "dead") counters.count(state.Failed ? "failed" : "complete", task);
+  else if (to === "pending") counters.count("restart", task);
+}

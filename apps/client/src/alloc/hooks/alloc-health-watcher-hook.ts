@@ -1,0 +1,168 @@
+import type { AllocHook, AllocUpdate, TaskEventInput } from "@outrider/alloc-runner";
+import { sleep, type Clock } from "@outrider/backoff";
+import { formatDuration, isServerTerminal, nsToMs, TASK_EVENT, type Allocation } from "@outrider/nomad-structs";
+import { findGroup } from "../../task/task-lookup.ts";
+import type { AllocHookContext } from "../alloc-hook-context.ts";
+import { stageOf } from "../coordinator.ts";
+import { taskHealth, unhealthyReason, type TrackedTask } from "../health-tracker.ts";
+
+const DEFAULT_MIN_HEALTHY_NS = 10e9;
+const DEFAULT_DEADLINE_NS = 300e9;
+
+interface HealthRules {
+  readonly minHealthyNs: number;
+  readonly deadlineNs: number;
+}
+
+/** Decides whether an allocation of a service or system job is healthy, within its deadline (client-runtime.md 5.2). */
+export function allocHealthWatcherHook(c: AllocHookContext): AllocHook {
+  let watching: { readonly cancel: AbortController; readonly done: Promise<void>; readonly deployment: string } | undefined;
+  const stop = async (): Promise<void> => {
+    watching?.cancel.abort();
+    await watching?.done;
+    watching = undefined;
+  };
+  const start = (alloc: Allocation): void => {
+    const rules = rulesOf(alloc);
+    if (rules === undefined || c.deployment()?.Healthy != null) return;
+    const cancel = new AbortController();
+    const done = watch(c, alloc, rules, cancel.signal).catch((err: unknown) => {
+      if (!cancel.signal.aborted) c.config.logger.error({ err }, "health watcher failed");
+    });
+    watching = { cancel, done, deployment: alloc.DeploymentID };
+  };
+  return {
+    name: "alloc_health_watcher",
+    prerun: () => start(c.alloc()),
+    async update({ alloc }) {
+      const before = watching?.deployment;
+      await stop();
+      if (before !== undefined && before !== alloc.DeploymentID && c.deployment() !== null) await c.setHealth(null, new Map());
+      start(alloc);
+    },
+    async postrun() {
+      await stop();
+      await judgeEnd(c);
+    },
+    shutdown: stop,
+  };
+}
+
+function rulesOf(alloc: Allocation): HealthRules | undefined {
+  const type = alloc.Job?.Type;
+  if (type !== "service" && type !== "system") return undefined;
+  const group = findGroup(alloc);
+  const inDeployment = alloc.DeploymentID !== "";
+  if (inDeployment && (group?.Update == null || group.Update.HealthCheck === "manual")) return undefined;
+  const block = inDeployment ? group?.Update : group?.Migrate;
+  return {
+    minHealthyNs: block?.MinHealthyTime || DEFAULT_MIN_HEALTHY_NS,
+    deadlineNs: block?.HealthyDeadline || DEFAULT_DEADLINE_NS,
+  };
+}
+
+async function watch(c: AllocHookContext, alloc: Allocation, rules: HealthRules, signal: AbortSignal): Promise<void> {
+  const { clock } = c.config;
+  const tasks = trackedTasks(alloc);
+  using listener = c.listener();
+  const deadline = new Countdown(clock, nsToMs(rules.deadlineNs));
+  let update: AllocUpdate | undefined;
+  for (;;) {
+    const health = taskHealth(tasks, update?.TaskStates ?? {});
+    const stopped = isServerTerminal(c.alloc().DesiredStatus);
+    if (health.kind === "unhealthy" || update?.ClientStatus === "failed") {
+      return setUnhealthy(c, tasks, update, rules, { deadlinePassed: false, stopped });
+    }
+    // A pause that was asked for is no failure, where the operator says so.
+    deadline.hold(health.kind === "waiting" && health.paused && c.config.pausedIsHealthy === true);
+    const left = deadline.leftMs();
+    if (left <= 0) return setUnhealthy(c, tasks, update, rules, { deadlinePassed: true, stopped });
+    let wait = left;
+    if (health.kind === "running") {
+      const healthyIn = health.sinceMs + nsToMs(rules.minHealthyNs) - clock.now();
+      if (healthyIn <= 0) return c.setHealth(true, new Map());
+      wait = Math.min(left, healthyIn);
+    }
+    const cancel = new AbortController();
+    const both = AbortSignal.any([signal, cancel.signal]);
+    const news = listener.receive({ signal: both });
+    news.catch(() => undefined);
+    const waits: Array<Promise<AllocUpdate | "time" | undefined>> = [news];
+    if (!deadline.held) {
+      const timer = sleep(wait, { clock, signal: both, ref: false }).then(() => "time" as const);
+      timer.catch(() => undefined);
+      waits.push(timer);
+    }
+    try {
+      const next = await Promise.race(waits);
+      if (next === undefined) return;
+      if (next !== "time") update = next;
+    } finally {
+      cancel.abort();
+    }
+  }
+}
+
+/** All tasks have ended: an allocation that was not judged before did not become healthy. */
+async function judgeEnd(c: AllocHookContext): Promise<void> {
+  const rules = rulesOf(c.alloc());
+  if (rules === undefined || c.deployment()?.Healthy != null) return;
+  using listener = c.listener();
+  const update = await listener.receive();
+  const tasks = trackedTasks(c.alloc());
+  if (update === undefined || taskHealth(tasks, update.TaskStates ?? {}).kind !== "unhealthy") return;
+  const stopped = isServerTerminal(c.alloc().DesiredStatus);
+  await setUnhealthy(c, tasks, update, rules, { deadlinePassed: false, stopped });
+}
+
+async function setUnhealthy(
+  c: AllocHookContext,
+  tasks: readonly TrackedTask[],
+  update: AllocUpdate | undefined,
+  rules: HealthRules,
+  o: { readonly deadlinePassed: boolean; readonly stopped: boolean },
+): Promise<void> {
+  const events = new Map<string, TaskEventInput>();
+  if (c.alloc().DeploymentID !== "" && !o.stopped) {
+    for (const task of tasks) {
+      const message = unhealthyReason(task, update?.TaskStates?.[task.name], {
+        deadlinePassed: o.deadlinePassed,
+        minHealthyTime: formatDuration(rules.minHealthyNs),
+        healthyDeadline: formatDuration(rules.deadlineNs),
+      });
+      if (message !== undefined) events.set(task.name, { type: TASK_EVENT.allocUnhealthy, facts: { message } });
+    }
+  }
+  await c.setHealth(false, events);
+}
+
+function trackedTasks(alloc: Allocation): TrackedTask[] {
+  return (findGroup(alloc)?.Tasks ?? []).map((task) => ({
+    name: task.Name,
+    stage: stageOf(task.Lifecycle === null ? undefined : { hook: task.Lifecycle.Hook, sidecar: task.Lifecycle.Sidecar }),
+  }));
+}
+
+/** A span of time that can be held. */
+class Countdown {
+  readonly #clock: Clock;
+  #leftMs: number;
+  #since: number;
+  held = false;
+
+  constructor(clock: Clock, ms: number) {
+    this.#clock = clock;
+    this.#leftMs = ms;
+    this.#since = clock.monotonic();
+  }
+
+  hold(held: boolean): void {
+    this.#leftMs = this.leftMs();
+    this.#since = this.#clock.monotonic();
+    this.held = held;
+  }
+
+  leftMs(): number {
+    return this.held ? this.#leftMs : this.#leftMs - (this.#clock.monotonic() - this.#since);
+  }
+}
