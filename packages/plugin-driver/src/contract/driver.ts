@@ -165,6 +165,11 @@ export interface DriverPlugin {
   fingerprint(signal: AbortSignal): AsyncIterable<Fingerprint>;
   /** Idempotent: a known id is a success. After a failure no process of that handle may be left running. */
   recoverTask(handle: TaskHandle, signal?: AbortSignal): Promise<void>;
+  /**
+   * Ends the processes that a handle names, after checking that they are still those. Called by the plugin side when
+   * `recoverTask` has failed, so that the agent's next start makes no second copy.
+   */
+  killLeftovers?(handle: TaskHandle): Promise<void>;
   startTask(config: TaskConfig, signal?: AbortSignal): Promise<StartedTask>;
   /** Resolves when the task has ended, for every caller, until `destroyTask`. */
   waitTask(taskId: string, signal?: AbortSignal): Promise<ExitResult>;

@@ -1,0 +1,132 @@
+/** A driver behind a unix socket: the whole of a plugin but for the handshake. */
+import { chmod, unlink } from "node:fs/promises";
+import { createServer, type Server as NetServer, type Socket } from "node:net";
+import { Server, ServerCredentials } from "@grpc/grpc-js";
+import { systemClock, type Clock } from "@outrider/backoff";
+import { noopLogger, type Logger } from "@outrider/foundation";
+import type { DriverPlugin } from "../contract/driver.ts";
+import { PluginStartError } from "../contract/errors.ts";
+import { checkSocketPath } from "../wire/socket-path.ts";
+import { baseService } from "./base-service.ts";
+import { driverService } from "./driver-service.ts";
+import { addPlumbing } from "./plumbing.ts";
+import { PLUGIN_VARIABLES } from "./plugin-env.ts";
+
+/** How long a closing server waits for a host to take its last answers. */
+const FLUSH_LIMIT_MS = 200;
+/** Options of {@link createDriverServer}. @public */
+export interface DriverServerOptions {
+  /** Where to listen: a path of at most 107 bytes. A stale file there is removed. */
+  readonly socketPath?: string;
+  /** A server of the caller instead; it is neither bound nor closed here. */
+  readonly listener?: NetServer;
+  /** Called once after a host has asked the plugin to end and has its answer. By default the server closes. */
+  readonly onShutdown?: () => void;
+  /**
+   * Holds the write ends of the task's output fifos while `startTask` runs (default true): a stock agent waits 4 s for fifos that
+   * nobody opened. Off for a driver that makes the fifos itself.
+   */
+  readonly guardFifos?: boolean;
+  readonly logger?: Logger;
+  readonly clock?: Clock;
+}
+
+/** A running server. @public */
+export interface DriverServer extends AsyncDisposable {
+  readonly socketPath: string | undefined;
+  /** Ends all connections and removes the socket file; idempotent. Tasks are not touched. */
+  close(): Promise<void>;
+}
+
+/** The gRPC server with all services of a driver plugin, not yet listening anywhere. */
+export function buildServer(driver: DriverPlugin, o: DriverServerOptions, onShutdown: () => void): Server {
+  const server = new Server({
+    "grpc.max_receive_message_length": -1,
+    "grpc.max_send_message_length": -1,
+    // Nobody inspects this server by channelz; it would keep a record per call.
+    "grpc.enable_channelz": 0,
+  });
+  addPlumbing(server, onShutdown);
+  server.addService(...baseService(driver));
+  server.addService(
+    ...driverService({
+      driver,
+      logger: o.logger ?? noopLogger,
+      clock: o.clock ?? systemClock,
+      cleanEnv: PLUGIN_VARIABLES,
+      guardFifos: o.guardFifos ?? true,
+    }),
+  );
+  return server;
+}
+
+/**
+ * Serves a driver on a unix socket without a handshake, for as long as the caller likes: the form in which a detached
+ * driver process outlives its agent. `connectPlugin` of `./host` attaches to it.
+ * @throws {@link PluginStartError} of kind `socket-path` for a path that does not fit
+ * @public
+ */
+export async function createDriverServer(driver: DriverPlugin, o: DriverServerOptions): Promise<DriverServer> {
+  const { socketPath } = o;
+  if ((socketPath === undefined) === (o.listener === undefined)) {
+    throw new PluginStartError("socket-path", "exactly one of socketPath and listener is needed");
+  }
+  if (socketPath !== undefined) checkSocketPath(socketPath);
+  const sockets = new Set<Socket>();
+  let closing: Promise<void> | undefined;
+  const server = buildServer(driver, o, () => (o.onShutdown === undefined ? void close() : o.onShutdown()));
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const listener = o.listener ?? createServer();
+  const accept = (socket: Socket): void => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+    // A peer that dies in the middle of a write is no news.
+    socket.on("error", () => undefined);
+    injector.injectConnection(socket);
+  };
+  listener.on("connection", accept);
+  if (socketPath !== undefined) {
+    await unlink(socketPath).catch(() => undefined);
+    await listen(listener, socketPath);
+    await chmod(socketPath, 0o600);
+  }
+
+  function close(): Promise<void> {
+    closing ??= (async () => {
+      listener.off("connection", accept);
+      const closed =
+        socketPath === undefined ? Promise.resolve() : new Promise<void>((resolve) => listener.close(() => resolve()));
+      // Ends the sessions in order first, so that answers in flight still leave.
+      injector.destroy();
+      await flushed([...sockets], o.clock ?? systemClock);
+      server.forceShutdown();
+      await closed;
+    })();
+    return closing;
+  }
+  return { socketPath, close, [Symbol.asyncDispose]: close };
+}
+
+/** Closes sockets after what they still hold is written, but waits no longer than a host would. */
+async function flushed(sockets: readonly Socket[], clock: Clock): Promise<void> {
+  const timer = clock.setTimeout(() => sockets.forEach((socket) => socket.destroy()), FLUSH_LIMIT_MS);
+  await Promise.all(
+    sockets.map((socket) => {
+      if (socket.destroyed) return undefined;
+      const closed = new Promise((resolve) => socket.once("close", resolve));
+      socket.destroySoon();
+      return closed;
+    }),
+  );
+  clock.clearTimeout(timer);
+}
+
+function listen(listener: NetServer, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    listener.once("error", reject);
+    listener.listen(path, () => {
+      listener.off("error", reject);
+      resolve();
+    });
+  });
+}
