@@ -1,13 +1,23 @@
 /** The agent's side of the log collector, which lives in the driver process. */
-import type { CollectRequest } from "@outrider/allocdir-interface/logs";
 
-/** Starts and ends the collection of a task's output. */
+/** The output of one task, and where it goes. */
+export interface CollectedOutput {
+  /** `<alloc id>/<task name>`: the collection serves all restarts of the task. */
+  readonly id: string;
+  readonly taskName: string;
+  /** `<alloc>/alloc/logs`. */
+  readonly logDir: string;
+  /** Paths directly in `logDir`. */
+  readonly stdoutFifo: string;
+  readonly stderrFifo: string;
+  readonly maxFiles: number;
+  readonly maxFileSizeMb: number;
+}
+
+/** Starts and ends the collection of a task's output. It outlives the agent. */
 export interface LogCollectorClient {
-  /**
-   * Makes the fifos and begins to read them; idempotent. The collection outlives the agent and serves all restarts of the task.
-   * Waits for the driver process to be up.
-   */
-  start(request: CollectRequest, signal?: AbortSignal): Promise<void>;
-  /** Moves what is left and forgets the key. Unknown keys are fine. */
-  stop(key: string, signal?: AbortSignal): Promise<void>;
+  /** Makes the fifos and begins to read them; idempotent. Starts the driver process if need be. */
+  start(output: CollectedOutput, signal?: AbortSignal): Promise<void>;
+  /** Moves what is left and forgets the id. Unknown ids are fine. */
+  stop(id: string, signal?: AbortSignal): Promise<void>;
 }

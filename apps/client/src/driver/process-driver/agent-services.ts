@@ -14,9 +14,7 @@ import {
 import { answer, definitionOf } from "../../logs/grpc-glue.ts";
 import { readProcStat, UNKNOWN_START } from "./identity.ts";
 import type { LogRegistry } from "./log-registry.ts";
-
-/** Version of the conversation between agent and driver process. */
-export const PROCESS_PROTOCOL = 1;
+import { PROCESS_PROTOCOL } from "./process-protocol.ts";
 
 /** Adds the services to a server. */
 export function addAgentServices(server: Server, registry: LogRegistry, build: string, quit: () => void): void {

@@ -1,19 +1,25 @@
-/** The driver's folder, and a path to its socket that is short however deep the folder lies. */
-import { constants, mkdirSync, openSync } from "node:fs";
+/** The driver's folder, and paths to its sockets that are short however deep the folder lies. */
+import { chmodSync, closeSync, constants, fstatSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 
-/** Name of the socket in the folder. */
-export const SOCKET_NAME = "driver.sock";
+/** The driver protocol, as Nomad speaks it. */
+export const DRIVER_SOCKET = "driver.sock";
+/** Our own calls: versions, log collection, leaving. */
+export const PROCESS_SOCKET = "process.sock";
 
-/** Opens the folder and returns the path of its socket for this process: unix sockets allow 107 bytes, a data folder may be deeper. */
-export function shortSocketPath(folder: string): string {
-  const fd = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY);
-  return `/proc/self/fd/${fd}/${SOCKET_NAME}`;
+/** An open folder. */
+export interface StateFolder {
+  readonly path: string;
+  /** The path of a socket in it for this process: unix sockets allow 107 bytes, a data folder may be deeper. */
+  socket(name: string): string;
+  close(): void;
 }
 
-/** Makes `<dataDir>/driver`, for this user only. */
-export function makeStateFolder(dataDir: string): string {
-  const folder = join(dataDir, "driver");
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  return folder;
+/** Makes `<dataDir>/driver`, for this user only, and opens it. */
+export function openStateFolder(dataDir: string): StateFolder {
+  const path = join(dataDir, "driver");
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  if ((fstatSync(fd).mode & 0o077) !== 0) chmodSync(path, 0o700);
+  return { path, socket: (name) => `/proc/self/fd/${fd}/${name}`, close: () => closeSync(fd) };
 }

@@ -1,0 +1,93 @@
+/** The driver process: everything between its start and its end. */
+import { createLogCollector } from "@outrider/allocdir-interface/logs";
+import { systemClock } from "@outrider/backoff";
+import type { Logger } from "@outrider/foundation";
+import { createDriverServer } from "@outrider/plugin-driver/serve";
+import { join } from "node:path";
+import { loadNativeIo } from "../../logs/koffi-io.ts";
+import { addAgentServices } from "./agent-services.ts";
+import { findCgroups } from "./cgroup-mounts.ts";
+import { type LogLevel, openDriverLog } from "./driver-log.ts";
+import { writeFileAtomic } from "./files.ts";
+import { closeForeignDescriptors } from "./foreign-descriptors.ts";
+import { findHostTools } from "./host-tools.ts";
+import { readBootId, readProcStat, UNKNOWN_START } from "./identity.ts";
+import { EXIT_LOCKED, lockFolder } from "./lock.ts";
+import { LogRegistry } from "./log-registry.ts";
+import { ProcessDriver } from "./process-driver.ts";
+import { PROCESS_PROTOCOL } from "./process-protocol.ts";
+import { serveOn } from "./serve-process.ts";
+import { DRIVER_SOCKET, openStateFolder, PROCESS_SOCKET } from "./state-folder.ts";
+import { createStatsSource } from "./task-stats.ts";
+import { Supervisor } from "./supervisor.ts";
+import { TaskStore } from "./task-store.ts";
+
+/** What the agent passes on the command line. */
+export interface DriverArguments {
+  readonly dataDir: string;
+  readonly build: string;
+  readonly logLevel: LogLevel;
+}
+
+const SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/** File that names the process that serves a folder. */
+export const PROCESS_FILE = "driver.json";
+
+/** Runs until it is asked to end, then ends the process. Tasks live on. */
+export async function runDriver({ dataDir, build, logLevel }: DriverArguments): Promise<void> {
+  const closed = closeForeignDescriptors();
+  const clock = systemClock;
+  const folder = openStateFolder(dataDir);
+  if (!(await lockFolder(folder.path))) process.exit(EXIT_LOCKED);
+  const logger = openDriverLog(join(folder.path, "driver.log"), logLevel, clock);
+  surviveOrSay(logger);
+  process.chdir("/");
+  if (closed.length > 0) logger.info({ closed }, "closed descriptors that were left open by whoever started this process");
+
+  const native = loadNativeIo(logger);
+  const collector = createLogCollector({ clock, logger, ...(native === undefined ? {} : { native }) });
+  const registry = new LogRegistry(folder.path, collector, logger);
+  const tools = findHostTools();
+  const cgroups = findCgroups();
+  const bootId = readBootId();
+  const store = new TaskStore(folder.path);
+  const supervisor = new Supervisor({ store, tools, cgroups, logs: collector, bootId, clock, logger });
+  supervisor.watch();
+  await registry.restore();
+  supervisor.recover();
+
+  const host = { tools, cgroups, searchPath: process.env["PATH"] ?? SEARCH_PATH };
+  const facts = { "driver.raw_exec.logs": native === undefined ? "copy" : "splice" };
+  const stats = createStatsSource(clock);
+  const driver = new ProcessDriver({ supervisor, host, stats, facts, clock, logger });
+  const socketPath = folder.socket(DRIVER_SOCKET);
+  let leaving = false;
+  const quit = (): void => {
+    if (leaving) return;
+    leaving = true;
+    logger.info("driver process ends; tasks live on");
+    supervisor.close();
+    closeProcess();
+    void server.close().finally(() => process.exit(0));
+  };
+  // an orderly end of the agent is no end of this process: it is there to outlive it
+  const server = await createDriverServer(driver, { socketPath, logger, clock, guardFifos: false, onShutdown: () => undefined });
+  const closeProcess = await serveOn(folder.socket(PROCESS_SOCKET), (grpc) => addAgentServices(grpc, registry, build, quit));
+  process.on("SIGTERM", quit);
+  const startTime = readProcStat(process.pid)?.startTime ?? UNKNOWN_START;
+  const self = { pid: process.pid, startTime, bootId, protocol: PROCESS_PROTOCOL, build };
+  writeFileAtomic(join(folder.path, PROCESS_FILE), JSON.stringify(self), 0o600);
+  logger.info({ build, members: cgroups.mode, logs: native === undefined ? "copy" : "splice" }, "driver process serves");
+}
+
+/** A terminal's signals are not for us, and a defect must leave a trace. */
+function surviveOrSay(logger: Logger): void {
+  for (const name of ["SIGINT", "SIGHUP", "SIGPIPE"] as const) process.on(name, () => undefined);
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+  const die = (reason: unknown): void => {
+    logger.error({ err: reason }, "driver process ends for a defect; tasks live on");
+    process.exit(1);
+  };
+  process.on("uncaughtException", die);
+  process.on("unhandledRejection", die);
+}
