@@ -132,8 +132,8 @@ export interface TemplateWrapExpression {
 export interface TemplateIfExpression {
   readonly kind: "templateIf";
   readonly condition: Expression;
-  readonly then: TemplateExpression;
-  readonly else: TemplateExpression | undefined;
+  readonly ifTrue: TemplateExpression;
+  readonly ifFalse: TemplateExpression | undefined;
   readonly range: Range;
 }
 
@@ -151,14 +151,14 @@ export interface TemplateForExpression {
 }
 
 /**
- * `condition ? then : else`.
+ * `condition ? ifTrue : ifFalse`.
  * @public
  */
 export interface ConditionalExpression {
   readonly kind: "conditional";
   readonly condition: Expression;
-  readonly then: Expression;
-  readonly else: Expression;
+  readonly ifTrue: Expression;
+  readonly ifFalse: Expression;
   readonly range: Range;
 }
 

@@ -10,7 +10,7 @@ import type { HclNumber } from "./number.ts";
 import { keyword, startRange } from "./ranges.ts";
 import { findItem, type Scope } from "./scope.ts";
 import { spanning } from "./source.ts";
-import { BOOL, type HclType, NUMBER, STRING } from "./types.ts";
+import { BOOL, type HclType, NUMBER } from "./types.ts";
 import { unifyTypes, valueType } from "./unify.ts";
 import type { Value } from "./value.ts";
 
@@ -44,7 +44,7 @@ const evaluateKind = (s: EvalState, e: Expression, scope: Scope): Value => {
     case "templateWrap":
       return evaluateIn(s, e.wrapped, scope);
     case "templateIf":
-      return condition(s, e.condition, scope) ? template(s, e.then, scope) : e.else ? template(s, e.else, scope) : "";
+      return condition(s, e.condition, scope) ? template(s, e.ifTrue, scope) : e.ifFalse ? template(s, e.ifFalse, scope) : "";
     case "templateFor":
       return templateFor(s, e, scope);
     case "conditional":
@@ -152,13 +152,13 @@ const apply = (s: EvalState, e: Expression & { kind: "binary" }, left: Value, sc
 
 const conditional = (s: EvalState, e: Expression & { kind: "conditional" }, scope: Scope): Value => {
   const first = condition(s, e.condition, scope);
-  const chosen = evaluateIn(s, first ? e.then : e.else, scope);
+  const chosen = evaluateIn(s, first ? e.ifTrue : e.ifFalse, scope);
   // The other side only takes part in finding the common type; its errors do not matter.
   const kept = s.diagnostics;
   s.diagnostics = [];
   let other: Value;
   try {
-    other = evaluateIn(s, first ? e.else : e.then, scope);
+    other = evaluateIn(s, first ? e.ifFalse : e.ifTrue, scope);
   } catch (error) {
     if (error === STOPPED) kept.push(...s.diagnostics);
     if (error !== FAILED) throw error;
@@ -178,7 +178,7 @@ const common = (s: EvalState, chosen: Value, other: Value, e: Expression & { kin
     "inconsistent-types",
     "Inconsistent types",
     `Both results of a condition must be of one type; they are ${typeName(chosen)} and ${typeName(other)}.`,
-    spanning(startRange(e.then), e.range),
+    spanning(startRange(e.ifTrue), e.range),
     e.range,
   );
 };

@@ -1,7 +1,7 @@
 import type { Attribute, Block, BlockLabel, Body, Comment } from "./ast.ts";
 import { decodeEscapes } from "./escapes.ts";
 import { FAILURE, type ParserState } from "./parser-state.ts";
-import { SourceRange } from "./source.ts";
+import type { SourceRange } from "./source.ts";
 import { T } from "./tokens.ts";
 
 class BodyNode implements Body {

@@ -33,13 +33,13 @@ export const parseExpressionHere = (p: ParserState): Expression => {
   let result = condition;
   if (p.peek() === T.Question) {
     p.next();
-    const then = parseExpressionHere(p);
+    const ifTrue = parseExpressionHere(p);
     if (p.peek() !== T.Colon) {
-      p.fail("missing-else", "Conditional without else", `":" and the value for false must follow here, not ${p.found()}.`, p.range(p.at), p.between(startOf(condition), endOf(then)));
+      p.fail("missing-else", "Conditional without else", `":" and the value for false must follow here, not ${p.found()}.`, p.range(p.at), p.between(startOf(condition), endOf(ifTrue)));
     }
     p.next();
-    const otherwise = parseExpressionHere(p);
-    result = { kind: "conditional", condition, then, else: otherwise, range: p.between(startOf(condition), endOf(otherwise)) };
+    const ifFalse = parseExpressionHere(p);
+    result = { kind: "conditional", condition, ifTrue, ifFalse, range: p.between(startOf(condition), endOf(ifFalse)) };
   }
   p.depth--;
   return result;

@@ -57,15 +57,15 @@ class Builder {
     const p = this.#p;
     p.enter();
     this.#at++;
-    const then = this.template("directive", opener);
-    let otherwise: TemplateExpression | undefined;
+    const ifTrue = this.template("directive", opener);
+    let ifFalse: TemplateExpression | undefined;
     let ending = this.#parts[this.#at++] as Part;
     if (ending.kind === "else") {
-      otherwise = this.template("directive", ending);
+      ifFalse = this.template("directive", ending);
       ending = this.#parts[this.#at++] as Part;
     }
     p.depth--;
-    return { kind: "templateIf", condition: opener.condition, then, else: otherwise, range: p.between(opener.from, ending.to) };
+    return { kind: "templateIf", condition: opener.condition, ifTrue, ifFalse, range: p.between(opener.from, ending.to) };
   }
 
   #for(opener: Part & { kind: "for" }): TemplateForExpression {

@@ -33,5 +33,5 @@ export const valueFromJs = (x: unknown): Value => {
   if (typeof x === "object" && (Object.getPrototypeOf(x) === null || Object.getPrototypeOf(x) === Object.prototype)) {
     return new Map(Object.entries(x).map(([k, v]) => [k, valueFromJs(v)]));
   }
-  throw new TypeError(`cannot make a value of ${typeof x === "object" ? "a class instance" : String(x)}`);
+  throw new TypeError(`cannot make a value of ${typeof x === "object" ? "a class instance" : typeof x}`);
 };

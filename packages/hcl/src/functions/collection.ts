@@ -1,6 +1,6 @@
 import { arithmetic, ordered } from "../arithmetic.ts";
 import { isList, isMap, sortedEntries, valueKey, valuesEqual } from "../compare.ts";
-import { convertValue, typeName } from "../convert.ts";
+import { convertValue, toText, typeName } from "../convert.ts";
 import { type CallContext, FunctionError, type HclFunction } from "../eval-types.ts";
 import { type HclNumber, parseNumber } from "../number.ts";
 import { ANY, listOf, NUMBER, STRING } from "../types.ts";
@@ -58,15 +58,17 @@ const flatten = (items: readonly Value[], out: Value[]): Value[] => {
   return out;
 };
 
+const keyText = (args: readonly Value[]): string => toText(args[1] as Value) ?? fail("a string or number is required", 1);
+
 const indexOf = (args: readonly Value[]): Value => {
   const collection = args[0] as Value;
   if (isList(collection)) {
     const i = typeof args[1] === "string" ? parseNumber(args[1]) : args[1];
     const found = typeof i === "number" && i >= 0 ? collection[i] : undefined;
-    return found === undefined ? fail(`there is no item ${String(args[1])}`, 1) : found;
+    return found === undefined ? fail(`there is no item ${keyText(args)}`, 1) : found;
   }
-  const found = map(args, 0).get(String(args[1]));
-  return found === undefined ? fail(`there is no item ${JSON.stringify(args[1])}`, 1) : found;
+  const found = map(args, 0).get(keyText(args));
+  return found === undefined ? fail(`there is no item ${JSON.stringify(keyText(args))}`, 1) : found;
 };
 
 const sequence = (args: readonly Value[]): Value => {

@@ -60,7 +60,7 @@ const formatOne = (verb: string, spec: Spec, value: Value, position: number): st
   if (verb === "t") {
     const bool = convertValue(value, BOOL);
     if (!bool.ok) throw new FunctionError(bool.message, position);
-    return String(bool.value);
+    return bool.value === true ? "true" : "false";
   }
   if (verb === "s" || verb === "q") {
     const text = toText(value);

@@ -79,7 +79,7 @@ class Compiler {
   #flags: Flags = { fold: false, dotAll: false, multi: false };
 
   constructor(pattern: string) {
-    this.#points = [...pattern];
+    this.#points = Array.from(pattern);
   }
 
   program(): Program {

@@ -11,7 +11,7 @@ const of = (f: (text: string) => Value): HclFunction => fixed([str], ([s]) => f(
 
 const cutset = (text: string, set: string): string => {
   const chars = new Set(set);
-  const points = [...text];
+  const points = Array.from(text);
   let from = 0;
   let to = points.length;
   while (from < to && chars.has(points[from] as string)) from++;
@@ -40,7 +40,7 @@ export const textFunctions: Readonly<Record<string, HclFunction>> = {
     return lines.join(`\n${" ".repeat(spaces)}`);
   }),
   join: variadic([param("separator", STRING), param("lists", listOf(STRING))], param("lists", listOf(STRING)), ([separator, ...lists], c) => {
-    const items = (lists as Value[][]).flat();
+    const items = (lists as string[][]).flat();
     const at = (lists as Value[][]).findIndex((l) => l.includes(null));
     if (at !== -1) throw new FunctionError("an item is null", at + 1);
     c.charge(items.length, (separator as string).length * items.length);
@@ -51,7 +51,7 @@ export const textFunctions: Readonly<Record<string, HclFunction>> = {
     replacePattern(s as string, pattern as string, by as string, c),
   ),
   replace: fixed([str, param("substr", STRING), param("replace", STRING)], ([s, what, by], c) => {
-    const pieces = (what as string) === "" ? ["", ...(s as string), ""] : (s as string).split(what as string);
+    const pieces = (what as string) === "" ? ["", ...Array.from(s as string), ""] : (s as string).split(what as string);
     c.charge(pieces.length, pieces.length * (by as string).length);
     return pieces.join(by as string);
   }),
@@ -61,7 +61,7 @@ export const textFunctions: Readonly<Record<string, HclFunction>> = {
     return [...(list as string[])].sort(compareText);
   }),
   split: fixed([param("separator", STRING), str], ([separator, s], c) => {
-    const parts = (separator as string) === "" ? [...(s as string)] : (s as string).split(separator as string);
+    const parts = (separator as string) === "" ? Array.from(s as string) : (s as string).split(separator as string);
     c.charge(parts.length, parts.length);
     return parts;
   }),

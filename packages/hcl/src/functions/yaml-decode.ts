@@ -189,7 +189,7 @@ const keyOf = (text: string): { key: string; rest: string } | undefined => {
   const quoted = /^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')\s*:(?:\s+(.*)|$)/s.exec(text);
   if (quoted !== null) {
     const reader = new FlowReader(quoted[1] as string, () => undefined as never);
-    return { key: String(reader.value()?.value), rest: quoted[2] ?? "" };
+    return { key: reader.value()?.value as string, rest: quoted[2] ?? "" };
   }
   const plain = /^([^\s"'[\]{},#&*!|>@`%-][^#]*?|-[^\s#][^#]*?)\s*:(?:\s+(.*)|$)/s.exec(text);
   return plain === null ? undefined : { key: plain[1] as string, rest: plain[2] ?? "" };

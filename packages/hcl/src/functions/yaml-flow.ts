@@ -1,4 +1,5 @@
 import { parseNumber } from "../number.ts";
+import { toText } from "../convert.ts";
 import type { Value } from "../value.ts";
 
 const MAX_DEPTH = 200;
@@ -139,7 +140,7 @@ export class FlowReader {
         if (this.#text[this.#at] !== "," && this.#text[this.#at] !== "}") item = this.value();
       }
       if (item === undefined) return undefined;
-      map.set(String(key.value), item.value);
+      map.set(toText(key.value) ?? this.#fail("a key is a scalar"), item.value);
       this.#blanks();
       if (this.#text[this.#at] === ",") this.#at++;
       else if (this.#at < this.#text.length && this.#text[this.#at] !== "}") this.#fail('"," or "}" is expected');
