@@ -26,7 +26,7 @@ export class TaskHookRunner {
   #mounts: readonly DriverMount[] = [];
   #devices: readonly DriverDevice[] = [];
   #pendingUpdate: Allocation | undefined;
-  #updating: Promise<void> | undefined;
+  #updating = false;
 
   constructor(options: TaskHookRunnerOptions) {
     this.#o = options;
@@ -128,16 +128,19 @@ export class TaskHookRunner {
   /** Tells the hooks of a new version; while they work only the newest one waits. */
   update(alloc: Allocation): void {
     this.#pendingUpdate = alloc;
-    this.#updating ??= this.#updateAll().finally(() => {
-      this.#updating = undefined;
-    });
+    if (this.#updating) return;
+    this.#updating = true;
+    void this.#updateAll();
   }
 
   async #updateAll(): Promise<void> {
     for (;;) {
       const alloc = this.#pendingUpdate;
-      if (alloc === undefined) return;
       this.#pendingUpdate = undefined;
+      if (alloc === undefined) {
+        this.#updating = false;
+        return;
+      }
       await this.#all("task_update", true, (hook) => hook.update?.({ alloc, env: this.#o.env().view() }));
     }
   }

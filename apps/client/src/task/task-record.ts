@@ -158,9 +158,7 @@ export class TaskRecord {
   #dirty(): void {
     this.#version++;
     if (this.#closed.signal.aborted) return;
-    this.#writing ??= this.#writeAll().finally(() => {
-      this.#writing = undefined;
-    });
+    this.#writing ??= this.#writeAll();
   }
 
   async #writeAll(): Promise<void> {
@@ -185,6 +183,8 @@ export class TaskRecord {
       this.#release(version);
       this.#options.onDurable();
     }
+    // In the same turn as the last look at the version, so that no change falls in between.
+    this.#writing = undefined;
   }
 
   #release(version: number): void {
