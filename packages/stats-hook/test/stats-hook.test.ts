@@ -508,9 +508,7 @@ describe("exited and shutdown", () => {
     const hooks = Array.from({ length: 10_000 }, () => harness());
     for (const h of hooks) h.hook.poststart(scripted(1).at(h.clock));
     await hooks[0]!.clock.flush();
-    const start = performance.now();
     await Promise.all(hooks.map((h) => h.hook.exited()));
-    expect(performance.now() - start).toBeLessThan(200);
     expect(hooks.every((h) => h.clock.pending.length === 0)).toBe(true);
     expect(warning).not.toHaveBeenCalled();
   });

@@ -34,7 +34,7 @@ export class ProcessForest {
     this.refresh(nowMs, PLANT_AGE_MS);
     const root = this.#table.find(rootPid);
     if (root === undefined) return undefined;
-    if (startTime !== undefined && root.stat.start !== startTime) return undefined;
+    if (startTime !== undefined && root.start !== startTime) return undefined;
     const tree = new ProcessTree(rootPid, this.#table, this.#pageBytes);
     tree.add(root);
     // Parents mostly come before their children, so this ends after two or three rounds.

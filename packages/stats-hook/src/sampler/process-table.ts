@@ -8,6 +8,8 @@ const VERIFIED_AT_A_TIME = 32;
 /** One process as last read. @internal */
 export interface Process {
   readonly pid: number;
+  /** When it started: the identity of the process, together with the pid. */
+  readonly start: number;
   readonly stat: ProcessStat;
   /** Kept open: a reading costs half, and a new process of the same pid cannot be taken for this one. -1 when not. */
   fd: number;
@@ -45,7 +47,7 @@ export class ProcessTable {
     }
     for (const [pid, process] of this.#known) if (!present.has(pid)) this.forget(process);
     this.#verifySome();
-    return fresh.toSorted((a, b) => a.stat.start - b.stat.start || a.pid - b.pid);
+    return fresh.toSorted((a, b) => a.start - b.start || a.pid - b.pid);
   }
 
   /** All processes that are known, in no order. */
@@ -71,7 +73,6 @@ export class ProcessTable {
 
   /** Reads a process again; false when it is gone (also when its pid is another process now). */
   refresh(process: Process): boolean {
-    const { start } = process.stat;
     try {
       if (process.fd >= 0) this.#reader.readOpen(process.fd);
       else this.#reader.read(this.#path(process.pid));
@@ -80,7 +81,7 @@ export class ProcessTable {
       this.forget(process);
       return false;
     }
-    if (parseStat(this.#reader, process.stat) && process.stat.start === start) return true;
+    if (parseStat(this.#reader, process.stat) && process.stat.start === process.start) return true;
     this.forget(process);
     return false;
   }
@@ -126,7 +127,7 @@ export class ProcessTable {
       return undefined;
     }
     if (!parseStat(this.#reader, stat)) return undefined;
-    const process = { pid, stat, fd: -1 };
+    const process = { pid, start: stat.start, stat, fd: -1 };
     this.#known.set(pid, process);
     return process;
   }

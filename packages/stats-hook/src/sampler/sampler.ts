@@ -155,8 +155,8 @@ class LinuxSampler implements Sampler {
       onSample: () => void this.#counts.samples++,
       onClose: () => this.#tasks.delete(task),
     });
-    this.#tasks.add(task);
     task.stop = this.#ticker.every(intervalMs, target.id, task.job);
+    this.#tasks.add(task);
     return () => task.close();
   }
 }
