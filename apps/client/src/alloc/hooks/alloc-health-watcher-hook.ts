@@ -67,6 +67,7 @@ async function watch(c: AllocHookContext, alloc: Allocation, rules: HealthRules,
   using listener = c.listener();
   const deadline = new Countdown(clock, nsToMs(rules.deadlineNs));
   let update: AllocUpdate | undefined;
+  let steady = { sinceMs: -1, seenAt: 0 };
   for (;;) {
     const health = taskHealth(tasks, update?.TaskStates ?? {});
     const stopped = isServerTerminal(c.alloc().DesiredStatus);
@@ -74,12 +75,15 @@ async function watch(c: AllocHookContext, alloc: Allocation, rules: HealthRules,
       return setUnhealthy(c, tasks, update, rules, { deadlinePassed: false, stopped });
     }
     // A pause that was asked for is no failure, where the operator says so.
+    if (health.kind !== "running") steady = { sinceMs: -1, seenAt: 0 };
     deadline.hold(health.kind === "waiting" && health.paused && c.config.pausedIsHealthy === true);
     const left = deadline.leftMs();
     if (left <= 0) return setUnhealthy(c, tasks, update, rules, { deadlinePassed: true, stopped });
     let wait = left;
     if (health.kind === "running") {
-      const healthyIn = health.sinceMs + nsToMs(rules.minHealthyNs) - clock.now();
+      // Counted from when it was seen: what ran while the agent was away was not watched.
+      if (health.sinceMs !== steady.sinceMs) steady = { sinceMs: health.sinceMs, seenAt: clock.monotonic() };
+      const healthyIn = steady.seenAt + nsToMs(rules.minHealthyNs) - clock.monotonic();
       if (healthyIn <= 0) return c.setHealth(true, new Map());
       wait = Math.min(left, healthyIn);
     }
