@@ -32,7 +32,7 @@ import { planLaunch, taskUser, type LaunchHost } from "./launch-plan.ts";
 import { DEFAULT_STOP_SIGNAL, signalNumber } from "./signals.ts";
 import type { SpecInput } from "./spec.ts";
 import { MARKER } from "./group.ts";
-import type { StatsSource } from "./stats-source.ts";
+import type { TaskStats } from "./task-stats.ts";
 import type { Supervisor } from "./supervisor.ts";
 import { type TaskRecord, unlessAborted } from "./task-record.ts";
 import { TASK_SCHEMA } from "./task-settings.ts";
@@ -45,7 +45,7 @@ const DRIVER_VERSION = "0.1.0";
 export interface ProcessDriverOptions {
   readonly supervisor: Supervisor;
   readonly host: LaunchHost;
-  readonly stats: StatsSource;
+  readonly stats: Pick<TaskStats, "stream">;
   /** Facts for the fingerprint beyond those of `host`. */
   readonly facts: Readonly<Record<string, string>>;
   readonly clock: Clock;

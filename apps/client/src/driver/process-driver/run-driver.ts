@@ -18,7 +18,7 @@ import { ProcessDriver } from "./process-driver.ts";
 import { PROCESS_PROTOCOL } from "./process-protocol.ts";
 import { serveOn } from "./serve-process.ts";
 import { DRIVER_SOCKET, openStateFolder, PROCESS_SOCKET } from "./state-folder.ts";
-import { createStatsSource } from "./task-stats.ts";
+import { TaskStats } from "./task-stats.ts";
 import { Supervisor } from "./supervisor.ts";
 import { TaskStore } from "./task-store.ts";
 
@@ -58,7 +58,7 @@ export async function runDriver({ dataDir, build, logLevel }: DriverArguments): 
 
   const host = { tools, cgroups, searchPath: process.env["PATH"] ?? SEARCH_PATH };
   const facts = { "driver.raw_exec.logs": native === undefined ? "copy" : "splice" };
-  const stats = createStatsSource(clock);
+  const stats = new TaskStats(clock, logger);
   const driver = new ProcessDriver({ supervisor, host, stats, facts, clock, logger });
   const socketPath = folder.socket(DRIVER_SOCKET);
   let leaving = false;
