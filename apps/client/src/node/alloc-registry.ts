@@ -1,0 +1,220 @@
+import type { AckState, AllocRunner, AllocRunnerConfig, AllocUpdate, PreviousAllocs } from "@outrider/alloc-runner";
+import type { AllocDir } from "@outrider/allocdir-interface";
+import type { Allocation } from "@outrider/nomad-structs";
+import { isClientTerminal } from "@outrider/nomad-structs";
+import { ackKey, allocKey, allocPrefix, ALLOCATIONS_PREFIX } from "./client-keys.ts";
+import { invalidUpdate } from "./invalid-alloc.ts";
+import type { NodeClientOptions } from "./node-options.ts";
+
+interface RegistryHooks {
+  readonly push: (update: AllocUpdate) => void;
+  readonly serversContacted: Promise<void>;
+}
+
+/** The runners of this node: builds them, the same way for new and restored ones, and hands the server's wishes to them. */
+export class AllocRegistry {
+  readonly #o: NodeClientOptions;
+  readonly #hooks: RegistryHooks;
+  readonly #runners = new Map<string, AllocRunner<AllocDir>>();
+  /** Allocations that could not be built, with the server index they were tried at. */
+  readonly #invalid = new Set<string>();
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(o: NodeClientOptions, hooks: RegistryHooks) {
+    this.#o = o;
+    this.#hooks = hooks;
+  }
+
+  get size(): number {
+    return this.#runners.size;
+  }
+
+  get(id: string): AllocRunner<AllocDir> | undefined {
+    return this.#runners.get(id);
+  }
+
+  values(): IterableIterator<AllocRunner<AllocDir>> {
+    return this.#runners.values();
+  }
+
+  ids(): string[] {
+    return [...this.#runners.keys()];
+  }
+
+  isInvalid(id: string): boolean {
+    return this.#invalid.has(id);
+  }
+
+  /** The server has removed it: it may come back under the same id only as something new. */
+  forgetInvalid(keep: ReadonlyMap<string, number>): void {
+    for (const id of this.#invalid) if (!keep.has(id)) this.#invalid.delete(id);
+  }
+
+  /** Loads what was running at the last end. Nothing starts before all are loaded. Gives the acknowledged states. */
+  async restore(): Promise<Map<string, AckState>> {
+    const acks = new Map<string, AckState>();
+    const restored: Array<AllocRunner<AllocDir>> = [];
+    for (const id of this.#storedIds()) {
+      const alloc = this.#o.state.get<Allocation>(allocKey(id));
+      if (alloc === undefined || alloc.Job === null || !this.#hasTaskState(id)) {
+        // Without any task state it never started here, or its end was already cleaned up: the server decides anew.
+        await this.#o.state.write({ deletePrefix: [allocPrefix(id)] });
+        continue;
+      }
+      const runner = await this.#restoreOne(alloc, acks);
+      if (runner !== undefined) restored.push(runner);
+    }
+    for (const runner of restored) this.#run(runner);
+    return acks;
+  }
+
+  #storedIds(): Set<string> {
+    const ids = new Set<string>();
+    for (const [key] of this.#o.state.list(ALLOCATIONS_PREFIX)) {
+      const id = key.slice(ALLOCATIONS_PREFIX.length).split("/")[0];
+      if (id !== undefined && id !== "") ids.add(id);
+    }
+    return ids;
+  }
+
+  #hasTaskState(id: string): boolean {
+    return this.#o.state.list(`${allocPrefix(id)}task-`).length > 0;
+  }
+
+  async #restoreOne(alloc: Allocation, acks: Map<string, AckState>): Promise<AllocRunner<AllocDir> | undefined> {
+    const logger = this.#o.logger.child({ allocId: alloc.ID });
+    let runner: AllocRunner<AllocDir>;
+    try {
+      runner = await this.#build(alloc, true);
+    } catch (reason) {
+      this.#markInvalid(alloc, reason);
+      return undefined;
+    }
+    this.#runners.set(alloc.ID, runner);
+    try {
+      await runner.restore();
+    } catch (reason) {
+      logger.error({ err: reason }, "allocation could not be restored; it is reported as failed and cleaned up");
+      runner.setClientStatus("failed");
+      this.#hooks.push({ ...invalidUpdate(alloc, this.#o.node.ID, reason, this.#o.clock.now()), ClientDescription: "Unable to restore allocation" });
+      runner.destroy();
+      return undefined;
+    }
+    const ack = this.#o.state.get<AckState>(ackKey(alloc.ID));
+    if (ack !== undefined) {
+      runner.acknowledgeState(ack);
+      acks.set(alloc.ID, ack);
+    }
+    return runner;
+  }
+
+  /** Starts a new allocation, or reports why it cannot be. */
+  async add(alloc: Allocation): Promise<void> {
+    if (this.#runners.has(alloc.ID)) return;
+    try {
+      await this.#o.state.write({ put: { [allocKey(alloc.ID)]: alloc } });
+      const runner = await this.#build(alloc, false);
+      this.#runners.set(alloc.ID, runner);
+      this.#run(runner);
+    } catch (reason) {
+      this.#markInvalid(alloc, reason);
+      await this.#o.state.write({ deletePrefix: [allocPrefix(alloc.ID)] }).catch(() => undefined);
+    }
+  }
+
+  /** Hands a new server version to its runner. */
+  async update(alloc: Allocation): Promise<void> {
+    const runner = this.#runners.get(alloc.ID);
+    if (runner === undefined) return;
+    if (alloc.ClientStatus === "unknown" && alloc.DesiredStatus === "run") {
+      await runner.reconnect(alloc);
+      return;
+    }
+    await this.#o.state.write({ put: { [allocKey(alloc.ID)]: alloc } });
+    runner.update(alloc);
+  }
+
+  /** Stops and removes one; resolves when nothing of it is left. */
+  async destroy(id: string): Promise<void> {
+    const runner = this.#runners.get(id);
+    if (runner === undefined) return;
+    runner.destroy();
+    await runner.destroyDone;
+    this.#runners.delete(id);
+    this.#o.onChange?.();
+  }
+
+  /** Lets go of all tasks without stopping them; resolves when all runners have let go. */
+  async shutdown(): Promise<void> {
+    const runners = [...this.#runners.values()];
+    for (const runner of runners) runner.shutdown();
+    await Promise.all(runners.map((runner) => runner.shutdownDone));
+  }
+
+  #run(runner: AllocRunner<AllocDir>): void {
+    const run = runner
+      .run()
+      .catch((reason: unknown) => this.#o.logger.error({ err: reason, allocId: runner.alloc().ID }, "an allocation's run loop failed"))
+      .finally(() => this.#running.delete(run));
+    this.#running.add(run);
+  }
+
+  #markInvalid(alloc: Allocation, reason: unknown): void {
+    this.#o.logger.error({ err: reason, allocId: alloc.ID }, "allocation cannot be run");
+    this.#invalid.add(alloc.ID);
+    if (alloc.ClientStatus !== "failed") this.#hooks.push(invalidUpdate(alloc, this.#o.node.ID, reason, this.#o.clock.now()));
+  }
+
+  async #build(alloc: Allocation, restored: boolean): Promise<AllocRunner<AllocDir>> {
+    const telemetry = this.#o.telemetry?.(alloc.Namespace);
+    const config: AllocRunnerConfig<AllocDir> = {
+      alloc,
+      logger: this.#o.logger.child({ allocId: alloc.ID }),
+      clock: this.#o.clock,
+      random: this.#o.random,
+      state: this.#o.state,
+      stateUpdater: { allocStateUpdated: (update) => this.#hooks.push(update) },
+      ...(telemetry === undefined ? {} : { telemetry }),
+      ...(restored ? { serversContacted: this.#hooks.serversContacted } : { prevAllocs: this.#previous(alloc) }),
+    };
+    return this.#o.buildRunner(config);
+  }
+
+  /** What a replacement waits for: the end of the allocation before it, when that one is on this node. */
+  #previous(alloc: Allocation): PreviousAllocs<AllocDir> {
+    let waiting = false;
+    return {
+      isWaiting: () => waiting,
+      wait: async (signal) => {
+        const previous = this.#runners.get(alloc.PreviousAllocation);
+        if (previous === undefined || isClientTerminal(previous.allocState().clientStatus)) return;
+        waiting = true;
+        try {
+          await untilAbort(previous.waitDone, signal);
+        } finally {
+          waiting = false;
+        }
+      },
+    };
+  }
+}
+
+async function untilAbort(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const { promise: aborted, stop } = abortion(signal);
+  try {
+    await Promise.race([promise, aborted]);
+  } finally {
+    stop();
+  }
+}
+
+function abortion(signal: AbortSignal): { readonly promise: Promise<never>; readonly stop: () => void } {
+  let onAbort: () => void = () => undefined;
+  const promise = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(signal.reason as Error);
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+  promise.catch(() => undefined);
+  return { promise, stop: () => signal.removeEventListener("abort", onAbort) };
+}
