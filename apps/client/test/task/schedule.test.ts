@@ -248,9 +248,11 @@ describe("overrides", () => {
   });
 
   it("hold a task that has not come to its gate yet", async () => {
-    const slow = { name: "slow", prestart: () => new Promise<void>((resolve) => void h.clock.setTimeout(resolve, 500)) };
-    const h: Harness = await scheduled("10:00:00", { config: { extraTaskHooks: () => [slow] } });
+    let ready: () => void = () => undefined;
+    const slow = { name: "slow", prestart: () => new Promise<void>((resolve) => (ready = resolve)) };
+    const h = await scheduled("10:00:00", { config: { extraTaskHooks: () => [slow] } });
     await h.runner.setTaskPauseState("main", "force_pause");
+    ready();
     await h.clock.advance(1_000);
     expect(h.machine.starts).toHaveLength(0);
     expect(h.state().Paused).toBe("force_pause");

@@ -1,5 +1,5 @@
 import type { PauseRequest } from "@outrider/alloc-runner";
-import { waitUntil, type Clock } from "@outrider/backoff";
+import { sleep, type Clock } from "@outrider/backoff";
 import type { Schedule } from "@outrider/cron-schedule";
 import type { Logger } from "@outrider/foundation";
 import { isPaused, type TaskPauseState } from "@outrider/nomad-structs";
@@ -7,6 +7,13 @@ import { pauseTransition, type PauseInput, type PauseStep } from "./pause-transi
 
 /** A wall clock that goes back by less than this does not make a task flap. */
 const CLOCK_STEP_MS = 120_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+
+/** The wall clock is looked at every minute near an edge and every six hours far from one, so that a suspended machine or a set clock is noticed. */
+function sliceMs(leftMs: number): number {
+  return leftMs > HOUR_MS ? Math.min(leftMs - HOUR_MS, 6 * HOUR_MS) : Math.min(Math.max(leftMs, 1), MINUTE_MS);
+}
 
 export interface PauseControllerOptions {
   readonly clock: Clock;
@@ -109,7 +116,7 @@ export class PauseController {
     return { inside: inWindow, edge: edge?.getTime() };
   }
 
-  /** Until the next edge, or a change. */
+  /** Until the next look at the clock, or a change. */
   async #next(edge: number | undefined, signal: AbortSignal): Promise<void> {
     const cancel = new AbortController();
     const changed = new Promise<void>((resolve) => {
@@ -126,7 +133,8 @@ export class PauseController {
       if (signal.aborted) throw signal.reason;
       const waits: Promise<void>[] = [changed, aborted];
       if (edge !== undefined) {
-        const timer = waitUntil(edge, { clock: this.#options.clock, signal: cancel.signal, ref: false });
+        const { clock } = this.#options;
+        const timer = sleep(sliceMs(edge - clock.now()), { clock, signal: cancel.signal, ref: false });
         timer.catch(() => undefined);
         waits.push(timer);
       }
