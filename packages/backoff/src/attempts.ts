@@ -1,8 +1,8 @@
 import { systemClock } from "./clock.ts";
-import { createBackoff } from "./create-backoff.ts";
+import { type Backoff, createBackoff } from "./create-backoff.ts";
 import { onAbort } from "./on-abort.ts";
 import { type BackoffSource, type EffortLimits, effortLimits } from "./retry.ts";
-import { startTimer, type WaitOptions } from "./sleep.ts";
+import { sleep, type WaitOptions } from "./sleep.ts";
 
 /** One turn of {@link attempts}. @public */
 export interface Attempt {
@@ -21,65 +21,43 @@ export type AttemptsOptions = BackoffSource & EffortLimits & WaitOptions;
  * used up, throws `signal.reason` on abort, and leaves no timer behind when it is left early.
  * @public
  */
-export function attempts(options: AttemptsOptions): AsyncIterableIterator<Attempt, undefined> {
-  const { maxAttempts, maxElapsed } = effortLimits(options);
+export function attempts(options: AttemptsOptions): AsyncGenerator<Attempt, undefined> {
+  const limits = effortLimits(options);
   const waits = "backoff" in options ? options.backoff : createBackoff(options);
-  const { signal, ref = true, clock = systemClock } = options;
-  const end = { done: true, value: undefined } as const;
-  let began = 0;
-  let count = 0;
-  let finished = false;
-  /** Ends the wait in progress, if there is one. */
-  let release: (() => void) | undefined;
-  let tail: Promise<unknown> | undefined;
+  const stop = new AbortController();
+  const turns = turnsOf(options, limits, waits, stop);
+  const end = turns.return.bind(turns);
+  turns.return = (value) => {
+    // The wait in progress, if there is one, ends now and not at its time.
+    stop.abort(stop);
+    return end(value);
+  };
+  return turns;
+}
 
-  const step = async (): Promise<IteratorResult<Attempt, undefined>> => {
-    if (finished) return end;
-    if (signal?.aborted) {
-      finished = true;
-      throw signal.reason;
-    }
-    const attempt = count++;
-    if (attempt === 0) {
-      began = clock.monotonic();
-      return { done: false, value: { attempt, delay: 0 } };
-    }
-    const delay = waits.next();
-    if (attempt >= maxAttempts || clock.monotonic() - began + delay > maxElapsed) finished = true;
-    else {
-      await new Promise<void>((resolve) => {
-        const cancel = startTimer(clock, delay, ref, () => release?.());
-        const forget = signal && onAbort(signal, () => release?.());
-        release = () => {
-          cancel();
-          forget?.();
-          release = undefined;
-          resolve();
-        };
-      });
-      if (signal?.aborted) {
-        finished = true;
-        throw signal.reason;
+async function* turnsOf(
+  { signal, ref, clock = systemClock }: WaitOptions,
+  { maxAttempts, maxElapsed }: ReturnType<typeof effortLimits>,
+  waits: Backoff,
+  stop: AbortController,
+): AsyncGenerator<Attempt, undefined> {
+  const began = clock.monotonic();
+  let delay = 0;
+  for (let attempt = 0; ; attempt++) {
+    signal?.throwIfAborted();
+    if (attempt > 0) {
+      delay = waits.next();
+      if (attempt >= maxAttempts || clock.monotonic() - began + delay > maxElapsed) return;
+      const forget = signal && onAbort(signal, () => stop.abort(signal.reason));
+      try {
+        await sleep(delay, { signal: stop.signal, ref, clock });
+      } catch (error) {
+        if (error === stop) return;
+        throw error;
+      } finally {
+        forget?.();
       }
     }
-    return finished ? end : { done: false, value: { attempt, delay } };
-  };
-
-  return {
-    next() {
-      // Calls that overlap are answered one after the other.
-      const answer = tail === undefined ? step() : tail.then(step, step);
-      tail = answer;
-      answer.catch(() => {});
-      return answer;
-    },
-    return() {
-      finished = true;
-      release?.();
-      return Promise.resolve(end);
-    },
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-  };
+    yield { attempt, delay };
+  }
 }

@@ -2,26 +2,30 @@
 const BRAND = Symbol.for("outrider.error");
 
 /**
- * An argument that cannot be used: which one (`field`) and what was given (`text`).
- * Thrown before anything is started; it is a `RangeError`, `code` is `"invalid-argument"`.
+ * An argument that cannot be used; thrown before anything is started.
  * @public
  */
-export class BackoffRangeError extends RangeError {
-  override readonly name: string = "BackoffRangeError";
-  readonly code: string = "invalid-argument";
-  readonly recoverable: boolean = false;
+export interface BackoffRangeError extends RangeError {
+  readonly code: "invalid-argument";
   /** The argument or option that was refused. */
   readonly field: string;
   /** The refused value as text. */
   readonly text: string;
+  readonly recoverable: false;
+}
 
-  constructor(field: string, value: unknown, want: string) {
-    const text = typeof value === "bigint" ? `${value}n` : String(value);
-    super(`${field} must be ${want}, got ${text}`);
-    this.field = field;
-    this.text = text;
-    Object.defineProperty(this, BRAND, { value: true });
-  }
+/** A `RangeError` that names the argument, what it must be, and what was given. */
+export function rangeError(field: string, value: unknown, want: string): BackoffRangeError {
+  const text = String(value);
+  const code = "invalid-argument";
+  const recoverable = false;
+  return Object.assign(new RangeError(`${field} must be ${want}, got ${text}`), {
+    [BRAND]: true,
+    code,
+    field,
+    text,
+    recoverable,
+  } as const);
 }
 
 /**
@@ -30,19 +34,16 @@ export class BackoffRangeError extends RangeError {
  * @public
  */
 export class RetryExhaustedError extends Error {
-  override readonly name: string = "RetryExhaustedError";
-  readonly code: string = "exhausted";
-  readonly recoverable: boolean = true;
+  declare readonly code: "exhausted";
+  declare readonly recoverable: true;
   /** How often the function was called. */
-  readonly attempts: number;
+  declare readonly attempts: number;
   /** Time from the first call to giving up, in ms of the monotonic clock. */
-  readonly elapsedMs: number;
+  declare readonly elapsedMs: number;
 
   constructor(attempts: number, elapsedMs: number, cause: unknown) {
-    super(`gave up after ${attempts} attempts in ${Math.round(elapsedMs)} ms`, { cause });
-    this.attempts = attempts;
-    this.elapsedMs = elapsedMs;
-    Object.defineProperty(this, BRAND, { value: true });
+    super(`gave up after ${attempts} attempts in ${elapsedMs} ms`, { cause });
+    Object.assign(this, { [BRAND]: true, code: "exhausted", recoverable: true, attempts, elapsedMs });
   }
 }
 
@@ -51,33 +52,26 @@ export class RetryExhaustedError extends Error {
  * @public
  */
 export class UnrecoverableError extends Error {
-  override readonly name: string = "UnrecoverableError";
-  readonly code: string = "unrecoverable";
-  readonly recoverable: boolean = false;
+  declare readonly code: "unrecoverable";
+  declare readonly recoverable: false;
 
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
-    Object.defineProperty(this, BRAND, { value: true });
+    Object.assign(this, { [BRAND]: true, code: "unrecoverable", recoverable: false });
   }
 }
 
-/** Longest chain of causes that is looked at; also what ends a cyclic chain. */
-const MAX_CAUSES = 64;
-
-/**
- * The first of `error`, `error.cause`, `error.cause.cause`, … for which `test` holds.
- * @internal
- */
-export function findCause(
-  error: unknown,
-  test: (e: Record<string, unknown>) => boolean,
-): Record<string, unknown> | undefined {
-  let e = error;
-  for (let i = 0; i < MAX_CAUSES && typeof e === "object" && e !== null; i++) {
-    if (test(e as Record<string, unknown>)) return e as Record<string, unknown>;
-    e = (e as { cause?: unknown }).cause;
+/** An error and its causes, outermost first; 64 of them at most, which also ends a cyclic chain. */
+export function chainOf(error: unknown): Record<string, unknown>[] {
+  const chain: Record<string, unknown>[] = [];
+  for (
+    let e = error as Record<string, unknown> | null;
+    typeof e === "object" && e && chain.length < 64;
+    e = e.cause as typeof e
+  ) {
+    chain.push(e);
   }
-  return undefined;
+  return chain;
 }
 
 /**
@@ -86,5 +80,5 @@ export function findCause(
  * @public
  */
 export function isRecoverableError(error: unknown): boolean {
-  return findCause(error, (e) => e.recoverable === false) === undefined;
+  return !chainOf(error).some((e) => e.recoverable === false);
 }

@@ -1,4 +1,4 @@
-import { BackoffRangeError } from "./backoff-error.ts";
+import { checkWait } from "./check.ts";
 
 /**
  * Where time comes from. Structural on purpose: any object with these four functions fits.
@@ -18,37 +18,39 @@ export interface Clock {
 /** The longest delay that a JavaScript timer keeps (24.8 days); Node fires anything longer after 1 ms. @public */
 export const MAX_TIMER_MS = 2_147_483_647;
 
+/** A timer that may be re-armed several times until it fires. @internal */
+export interface LongTimer {
+  /** The timer that runs at present. */
+  longTimer: unknown;
+  unref(): LongTimer;
+}
+
 /**
  * A timer of any length over a `set` function that is only good up to {@link MAX_TIMER_MS}.
  * Rounds up, so that it never fires early.
  * @internal
  */
-export class LongTimer {
-  handle: unknown;
-  #ref: boolean;
-
-  constructor(set: (fn: () => void, ms: number) => unknown, fn: () => void, ms: number, ref: boolean) {
-    this.#ref = ref;
-    const arm = (left: number): void => {
-      const slice = Math.min(left, MAX_TIMER_MS);
-      this.handle = set(() => (left > slice ? arm(left - slice) : fn()), slice);
-      if (!this.#ref) this.unref();
-    };
-    arm(Math.max(0, Math.ceil(ms)));
-  }
-
-  unref(): this {
-    this.#ref = false;
-    (this.handle as { unref?: () => void } | undefined)?.unref?.();
-    return this;
-  }
-}
-
-/** Refuses what no timer can wait for. */
-export function checkWait(field: string, ms: number): void {
-  if (!(typeof ms === "number" && Math.abs(ms) <= Number.MAX_SAFE_INTEGER)) {
-    throw new BackoffRangeError(field, ms, "a finite number of ms");
-  }
+export function startLongTimer(
+  set: (fn: () => void, ms: number) => unknown,
+  fn: () => void,
+  ms: number,
+  ref: boolean,
+): LongTimer {
+  const timer: LongTimer = {
+    longTimer: undefined,
+    unref() {
+      ref = false;
+      (timer.longTimer as { unref?: () => void } | undefined)?.unref?.();
+      return timer;
+    },
+  };
+  const arm = (left: number): void => {
+    const slice = Math.min(left, MAX_TIMER_MS);
+    timer.longTimer = set(() => (left > slice ? arm(left - slice) : fn()), slice);
+    if (!ref) timer.unref();
+  };
+  arm(Math.max(0, Math.ceil(ms)));
+  return timer;
 }
 
 /**
@@ -57,14 +59,15 @@ export function checkWait(field: string, ms: number): void {
  * @public
  */
 export const systemClock: Clock = {
+  // oxlint-disable-next-line no-restricted-properties -- the one place that reads the wall clock
   now: () => Date.now(),
   monotonic: () => performance.now(),
   setTimeout(fn, ms) {
     checkWait("ms", ms);
-    if (ms <= MAX_TIMER_MS) return globalThis.setTimeout(fn, Math.ceil(ms));
-    return new LongTimer((f, slice) => globalThis.setTimeout(f, slice), fn, ms, true);
+    const set = (f: () => void, slice: number): unknown => globalThis.setTimeout(f, slice);
+    return ms > MAX_TIMER_MS ? startLongTimer(set, fn, ms, true) : set(fn, Math.ceil(ms));
   },
   clearTimeout(handle) {
-    globalThis.clearTimeout((handle instanceof LongTimer ? handle.handle : handle) as never);
+    globalThis.clearTimeout(((handle as LongTimer | undefined)?.longTimer ?? handle) as never);
   },
 };

@@ -1,6 +1,6 @@
 import { backoff } from "./backoff.ts";
-import { BackoffRangeError } from "./backoff-error.ts";
-import { checkDuration, draw } from "./check.ts";
+import { rangeError } from "./backoff-error.ts";
+import { checkNumber, draw } from "./check.ts";
 import { type Clock, systemClock } from "./clock.ts";
 
 /**
@@ -49,7 +49,10 @@ export interface Backoff {
   markFailed(): void;
 }
 
+const JITTERS = ["none", "full", "equal", "decorrelated", "nomad"];
+
 /** The source of chance where none is injected; looked up at call time. */
+// oxlint-disable-next-line no-restricted-properties -- the default of every `random` option
 export const mathRandom = (): number => Math.random();
 
 /**
@@ -61,31 +64,28 @@ export function createBackoff(options: BackoffOptions): Backoff {
   const {
     base,
     limit,
-    factor = 2,
     jitter = "none",
     random = mathRandom,
     resetAfter = 0,
     startAt = 0,
     clock = systemClock,
   } = options;
-  backoff(base, limit, startAt, { factor });
-  checkDuration("resetAfter", resetAfter);
-  if (!/^(none|full|equal|decorrelated|nomad)$/.test(jitter)) {
-    throw new BackoffRangeError("jitter", jitter, "none, full, equal, decorrelated or nomad");
-  }
-  const grown = { factor };
+  const growth = { factor: options.factor };
+  backoff(base, limit, startAt, growth);
+  checkNumber("resetAfter", resetAfter);
+  if (!JITTERS.includes(jitter)) throw rangeError("jitter", jitter, `one of ${JITTERS.join()}`);
   let attempt = startAt;
   let previous = base;
   let peeked: number | undefined;
   let healthySince: number | undefined;
 
-  const reset = (): void => {
+  const restart = (): void => {
     attempt = startAt;
     previous = base;
     peeked = undefined;
   };
   const settle = (): void => {
-    if (healthySince !== undefined && clock.monotonic() - healthySince >= resetAfter) reset();
+    if (healthySince !== undefined && clock.monotonic() - healthySince >= resetAfter) restart();
   };
   const compute = (): number => {
     if (jitter === "decorrelated") {
@@ -94,17 +94,11 @@ export function createBackoff(options: BackoffOptions): Backoff {
       const high = Math.min(3 * previous, Number.MAX_VALUE);
       return Math.min(limit, base + draw(random) * (high - base));
     }
-    const delay = backoff(base, limit, attempt, grown);
-    switch (jitter) {
-      case "none":
-        return delay;
-      case "full":
-        return draw(random) * delay;
-      case "equal":
-        return delay / 2 + draw(random) * (delay / 2);
-      case "nomad":
-        return Math.min(delay + draw(random) * base, Number.MAX_VALUE);
-    }
+    const delay = backoff(base, limit, attempt, growth);
+    if (jitter === "none") return delay;
+    const r = draw(random);
+    if (jitter === "nomad") return Math.min(delay + r * base, Number.MAX_VALUE);
+    return jitter === "full" ? r * delay : delay * (0.5 + r / 2);
   };
   const peek = (): number => {
     settle();
@@ -123,7 +117,7 @@ export function createBackoff(options: BackoffOptions): Backoff {
     peek,
     reset() {
       healthySince = undefined;
-      reset();
+      restart();
     },
     get attempt() {
       settle();

@@ -1,6 +1,11 @@
 export { attempts, type Attempt, type AttemptsOptions } from "./attempts.ts";
-export { backoff, clampBackoff, DEFAULT_LIMIT_MS, type BackoffFactor } from "./backoff.ts";
-export { BackoffRangeError, isRecoverableError, RetryExhaustedError, UnrecoverableError } from "./backoff-error.ts";
+export { backoff, type BackoffFactor } from "./backoff.ts";
+export {
+  isRecoverableError,
+  RetryExhaustedError,
+  UnrecoverableError,
+  type BackoffRangeError,
+} from "./backoff-error.ts";
 export { MAX_TIMER_MS, systemClock, type Clock } from "./clock.ts";
 export { createBackoff, type Backoff, type BackoffOptions, type Jitter } from "./create-backoff.ts";
 export { onAbort } from "./on-abort.ts";

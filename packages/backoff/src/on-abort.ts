@@ -1,5 +1,11 @@
-/** The callbacks waiting for each signal. One listener a signal: removing a listener from a signal with N of them costs O(N). */
-let hubs: WeakMap<AbortSignal, { readonly waiting: Set<() => void>; readonly listener: () => void }> | undefined;
+/** What waits for one signal, as its one listener: removing a listener from a signal with N of them costs O(N). */
+class Hub extends Set<() => void> {
+  handleEvent(): void {
+    for (const call of this) call();
+  }
+}
+
+const hubs = /* @__PURE__ */ new WeakMap<AbortSignal, Hub>();
 
 /**
  * Calls `fn` once when `signal` aborts (at once if it is aborted already). However many callbacks wait, the signal carries
@@ -12,26 +18,13 @@ export function onAbort(signal: AbortSignal, fn: () => void): () => void {
     fn();
     return () => {};
   }
-  hubs ??= new WeakMap();
-  let hub = hubs.get(signal);
-  if (hub === undefined) {
-    const waiting = new Set<() => void>();
-    const listener = (): void => {
-      hubs?.delete(signal);
-      for (const call of waiting) call();
-    };
-    hub = { waiting, listener };
-    hubs.set(signal, hub);
-    signal.addEventListener("abort", listener, { once: true });
-  }
-  const { waiting, listener } = hub;
+  const hub = hubs.get(signal) ?? new Hub();
+  hubs.set(signal, hub);
+  if (hub.size === 0) signal.addEventListener("abort", hub);
   // Own function object, so that the same `fn` may be registered twice.
   const entry = (): void => fn();
-  waiting.add(entry);
+  hub.add(entry);
   return () => {
-    if (waiting.delete(entry) && waiting.size === 0 && !signal.aborted) {
-      signal.removeEventListener("abort", listener);
-      hubs?.delete(signal);
-    }
+    if (hub.delete(entry) && hub.size === 0) signal.removeEventListener("abort", hub);
   };
 }

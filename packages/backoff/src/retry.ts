@@ -1,5 +1,4 @@
-import { BackoffRangeError, findCause, isRecoverableError, RetryExhaustedError } from "./backoff-error.ts";
-import { checkDuration } from "./check.ts";
+import { chainOf, isRecoverableError, rangeError, RetryExhaustedError } from "./backoff-error.ts";
 import { systemClock } from "./clock.ts";
 import { type Backoff, type BackoffOptions, createBackoff } from "./create-backoff.ts";
 import { onAbort } from "./on-abort.ts";
@@ -53,10 +52,11 @@ export type RetryOptions = BackoffSource &
 /** Checks the limits once, before the first call. */
 export function effortLimits(o: EffortLimits): { readonly maxAttempts: number; readonly maxElapsed: number } {
   const { maxAttempts = Infinity, maxElapsed = Infinity } = o;
-  if (!(maxAttempts === Infinity || (Number.isInteger(maxAttempts) && maxAttempts >= 1))) {
-    throw new BackoffRangeError("maxAttempts", maxAttempts, "an integer >= 1 or Infinity");
+  // Infinity % 1 is NaN, which passes.
+  if (!(maxAttempts >= 1) || maxAttempts % 1 > 0) {
+    throw rangeError("maxAttempts", maxAttempts, "an integer >= 1 or Infinity");
   }
-  if (maxElapsed !== Infinity) checkDuration("maxElapsed", maxElapsed);
+  if (!(maxElapsed >= 0)) throw rangeError("maxElapsed", maxElapsed, ">= 0");
   return { maxAttempts, maxElapsed };
 }
 
@@ -80,7 +80,7 @@ export async function retry<T>(fn: (context: RetryContext) => T | Promise<T>, op
     signal.throwIfAborted();
     try {
       const result = fn({ attempt, signal, lastError });
-      return await (options.signal && isThenable(result) ? unlessAborted(result, options.signal) : result);
+      return await (options.signal ? unlessAborted(result, options.signal) : result);
     } catch (error) {
       lastError = error;
     }
@@ -98,29 +98,17 @@ export async function retry<T>(fn: (context: RetryContext) => T | Promise<T>, op
   }
 }
 
-function isThenable<T>(value: T | Promise<T>): value is Promise<T> {
-  return typeof (value as { then?: unknown } | null | undefined)?.then === "function";
-}
-
-/** Follows `promise`, but rejects with the reason as soon as the signal aborts. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+/** Follows `result`, but rejects with the reason as soon as the signal aborts. */
+function unlessAborted<T>(result: T | Promise<T>, signal: AbortSignal): Promise<T> {
+  let forget: (() => void) | undefined;
   return new Promise<T>((resolve, reject) => {
-    const forget = onAbort(signal, () => reject(signal.reason as Error));
-    promise.then(
-      (value) => {
-        forget();
-        resolve(value);
-      },
-      (error: unknown) => {
-        forget();
-        reject(error as Error);
-      },
-    );
-  });
+    forget = onAbort(signal, () => reject(signal.reason as Error));
+    Promise.resolve(result).then(resolve, reject);
+  }).finally(forget);
 }
 
 /** The wait that a server asked for, between 0 and `most`. */
 function retryAfter(error: unknown, most: number): number {
-  const asked = findCause(error, (e) => typeof e.retryAfterMs === "number" && e.retryAfterMs > 0)?.retryAfterMs;
-  return asked === undefined ? 0 : Math.min(asked as number, most);
+  const asked = chainOf(error).find((e) => (e.retryAfterMs as number) > 0);
+  return Math.min((asked?.retryAfterMs ?? 0) as number, most);
 }

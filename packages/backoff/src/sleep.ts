@@ -1,4 +1,5 @@
-import { type Clock, checkWait, LongTimer, MAX_TIMER_MS, systemClock } from "./clock.ts";
+import { checkWait } from "./check.ts";
+import { type Clock, startLongTimer, systemClock } from "./clock.ts";
 import { onAbort } from "./on-abort.ts";
 
 /** Options of everything that waits. @public */
@@ -21,31 +22,21 @@ export function sleep(ms: number, options: WaitOptions = {}): Promise<void> {
   const { signal, ref = true, clock = systemClock } = options;
   return new Promise((resolve, reject) => {
     checkWait("ms", ms);
-    if (signal?.aborted) throw signal.reason;
-    let forget: (() => void) | undefined;
-    const timer = startTimer(clock, ms, ref, () => {
-      forget?.();
-      resolve();
-    });
-    if (signal) {
-      forget = onAbort(signal, () => {
-        timer();
+    signal?.throwIfAborted();
+    const timer = startLongTimer(
+      (fn, slice) => clock.setTimeout(fn, slice),
+      () => {
+        forget?.();
+        resolve();
+      },
+      ms,
+      ref,
+    );
+    const forget =
+      signal &&
+      onAbort(signal, () => {
+        clock.clearTimeout(timer.longTimer);
         reject(signal.reason as Error);
       });
-    }
   });
-}
-
-/**
- * Starts one timer of any length; the answer cancels it.
- * @internal
- */
-export function startTimer(clock: Clock, ms: number, ref: boolean, fn: () => void): () => void {
-  if (ms > MAX_TIMER_MS) {
-    const timer = new LongTimer((f, slice) => clock.setTimeout(f, slice), fn, ms, ref);
-    return () => clock.clearTimeout(timer.handle);
-  }
-  const handle = clock.setTimeout(fn, Math.max(0, Math.ceil(ms)));
-  if (!ref) (handle as { unref?: () => void } | undefined)?.unref?.();
-  return () => clock.clearTimeout(handle);
 }

@@ -1,11 +1,10 @@
-import { BackoffRangeError } from "./backoff-error.ts";
-import { checkDuration, draw } from "./check.ts";
+import { checkNumber, checkWait, draw } from "./check.ts";
 import { systemClock } from "./clock.ts";
 import { mathRandom } from "./create-backoff.ts";
 
 /** A uniform draw from [0, ms); 0 for ms ≤ 0. @public */
 export function staggered(ms: number, random: () => number = mathRandom): number {
-  if (!Number.isFinite(ms)) throw new BackoffRangeError("ms", ms, "a finite number");
+  checkWait("ms", ms);
   return ms > 0 ? draw(random) * ms : 0;
 }
 
@@ -15,9 +14,9 @@ export function staggered(ms: number, random: () => number = mathRandom): number
  * @public
  */
 export function rateScaledInterval(perSecond: number, minMs: number, count: number): number {
-  checkDuration("minMs", minMs);
-  checkDuration("count", count);
-  if (!Number.isFinite(perSecond)) throw new BackoffRangeError("perSecond", perSecond, "a finite number");
+  checkNumber("minMs", minMs);
+  checkNumber("count", count);
+  checkWait("perSecond", perSecond);
   return perSecond <= 1 / 86_400 ? minMs : Math.max(minMs, (count / perSecond) * 1000);
 }
 
@@ -32,9 +31,8 @@ export function renewAt(
   options: { readonly now?: number; readonly random?: () => number } = {},
 ): number {
   const { now = systemClock.now(), random = mathRandom } = options;
-  checkDuration("minMs", minMs);
-  const half = (expiryMs - now) / 2;
-  if (!Number.isFinite(half)) throw new BackoffRangeError("expiryMs", expiryMs, "a finite number of ms");
-  const wait = Math.max(half, minMs);
+  checkNumber("minMs", minMs);
+  checkWait("expiryMs", expiryMs - now);
+  const wait = Math.max((expiryMs - now) / 2, minMs);
   return wait + staggered(wait / 10, random);
 }

@@ -1,4 +1,5 @@
-import { checkWait, systemClock } from "./clock.ts";
+import { checkWait } from "./check.ts";
+import { systemClock } from "./clock.ts";
 import { sleep, type WaitOptions } from "./sleep.ts";
 
 const MINUTE_MS = 60_000;
