@@ -1,0 +1,1 @@
+export { createOpenTelemetrySink, type OpenTelemetrySinkOptions } from "./opentelemetry-sink.ts";
