@@ -3,8 +3,8 @@ import { defineProject } from "vitest/config";
 /** The one vitest project of every package: unit tests read sources, never a build. */
 export const project = (name, more = {}) =>
   defineProject({
-    ssr: { resolve: { conditions: ["@outrider/source", "module", "node", "development|production"] } },
-    resolve: { conditions: ["@outrider/source", "module", "node", "development|production"] },
+    ssr: { resolve: { conditions: ["@outrider/source", "node", "development|production"] } },
+    resolve: { conditions: ["@outrider/source", "node", "development|production"] },
     test: {
       name,
       include: ["test/**/*.test.ts"],
