@@ -78,18 +78,25 @@ function writeText(w: Writer, text: string): void {
   w.bytes(bytes);
 }
 
+/** A code byte and the integer after it. */
+function coded(w: Writer, code: number, value: number, bytes: 1 | 2 | 4): void {
+  w.byte(code);
+  w.uint(value, bytes);
+}
+
 function writeInteger(w: Writer, value: bigint): void {
-  if (value >= 0n) {
-    if (value < 0x80n) w.byte(Number(value));
-    else if (value <= 0xffn) (w.byte(0xcc), w.uint(Number(value), 1));
-    else if (value <= 0xffffn) (w.byte(0xcd), w.uint(Number(value), 2));
-    else if (value <= 0xffff_ffffn) (w.byte(0xce), w.uint(Number(value), 4));
-    else (w.byte(0xcf), w.int64(value));
-  } else if (value >= -32n) w.byte(Number(value) & 0xff);
-  else if (value >= -0x80n) (w.byte(0xd0), w.uint(Number(value) & 0xff, 1));
-  else if (value >= -0x8000n) (w.byte(0xd1), w.uint(Number(value) & 0xffff, 2));
-  else if (value >= -0x8000_0000n) (w.byte(0xd2), w.uint(Number(value) >>> 0, 4));
-  else (w.byte(0xd3), w.int64(value));
+  const small = Number(value);
+  if (value > 0xffff_ffffn || value < -0x8000_0000n) {
+    w.byte(value > 0n ? 0xcf : 0xd3);
+    w.int64(value);
+  } else if (small >= 0x80) {
+    if (small <= 0xff) coded(w, 0xcc, small, 1);
+    else if (small <= 0xffff) coded(w, 0xcd, small, 2);
+    else coded(w, 0xce, small, 4);
+  } else if (small >= -32) w.byte(small & 0xff);
+  else if (small >= -0x80) coded(w, 0xd0, small & 0xff, 1);
+  else if (small >= -0x8000) coded(w, 0xd1, small & 0xffff, 2);
+  else coded(w, 0xd2, small >>> 0, 4);
 }
 
 /** Whether a decimal text without exponent is exactly a double. */

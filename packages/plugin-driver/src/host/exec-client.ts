@@ -29,16 +29,16 @@ export async function* execStream(
 ): AsyncGenerator<ExecOutput> {
   // Ours: also ends the pump of the input when the command has ended.
   const over = new AbortController();
-  const { send, answers } = channel.bidi(Driver.method.execTaskStreaming, signal);
-  const source = answers[Symbol.asyncIterator]();
+  const call = channel.bidi(Driver.method.execTaskStreaming, signal);
+  const source = call.answers[Symbol.asyncIterator]();
   const keyboard = input[Symbol.asyncIterator]();
   const pump = async (): Promise<void> => {
-    await send({ setup: { taskId, command: [...request.command], tty: request.tty } });
+    await call.send({ setup: { taskId, command: [...request.command], tty: request.tty } });
     while (!over.signal.aborted) {
       const next = await keyboard.next();
       if (next.done === true || over.signal.aborted) return;
       const { stdin, ttySize } = next.value;
-      await send({
+      await call.send({
         ...(stdin === undefined ? {} : { stdin: toOperation(stdin) }),
         ...(ttySize === undefined ? {} : { ttySize: { ...ttySize } }),
       });

@@ -1,6 +1,7 @@
 export type { PluginAddress } from "./channel.ts";
 export type { ExpectedPlugin, VerifyPlugin } from "./attach.ts";
 export { connectPlugin, type ConnectPluginOptions } from "./connect-plugin.ts";
+export { DEFAULT_START_TIMEOUT_MS, launchPlugin, type LaunchPluginOptions, type SpawnPlugin } from "./launch-plugin.ts";
 export { HostedDriver, type PluginExit, type ReattachRecord } from "./hosted-driver.ts";
 export { DEFAULT_CALL_TIMEOUTS, type CallTimeouts } from "./timeouts.ts";
 export { isAlive, processIdentity, signalProcess, type ProcessIdentity } from "../process/process-identity.ts";

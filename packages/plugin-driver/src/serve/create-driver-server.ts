@@ -10,7 +10,7 @@ import { checkSocketPath } from "../wire/socket-path.ts";
 import { baseService } from "./base-service.ts";
 import { driverService } from "./driver-service.ts";
 import { addPlumbing } from "./plumbing.ts";
-import { PLUGIN_VARIABLES } from "./plugin-env.ts";
+import { PLUGIN_VARIABLES } from "../protocol/plugin-env.ts";
 
 /** How long a closing server waits for a host to take its last answers. */
 const FLUSH_LIMIT_MS = 200;
@@ -110,13 +110,15 @@ export async function createDriverServer(driver: DriverPlugin, o: DriverServerOp
 /** Closes sockets after what they still hold is written, but waits no longer than a host would. */
 async function flushed(sockets: readonly Socket[], clock: Clock): Promise<void> {
   const timer = clock.setTimeout(() => sockets.forEach((socket) => socket.destroy()), FLUSH_LIMIT_MS);
+  const open = sockets.filter((socket) => !socket.destroyed);
   await Promise.all(
-    sockets.map((socket) => {
-      if (socket.destroyed) return undefined;
-      const closed = new Promise((resolve) => socket.once("close", resolve));
-      socket.destroySoon();
-      return closed;
-    }),
+    open.map(
+      (socket) =>
+        new Promise((resolve) => {
+          socket.once("close", resolve);
+          socket.destroySoon();
+        }),
+    ),
   );
   clock.clearTimeout(timer);
 }

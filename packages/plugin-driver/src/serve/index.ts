@@ -1,2 +1,5 @@
 export { createDriverServer, type DriverServer, type DriverServerOptions } from "./create-driver-server.ts";
 export { MAX_SOCKET_PATH_BYTES } from "../wire/socket-path.ts";
+export { createPluginLogger, type LogLevel, type PluginLoggerOptions } from "./hclog.ts";
+export { serve, type ServeOptions } from "./serve.ts";
+export { isAlive, processIdentity, signalProcess, type ProcessIdentity } from "../process/process-identity.ts";

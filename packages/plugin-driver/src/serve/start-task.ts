@@ -43,7 +43,7 @@ export async function startWithHandle(
     });
     throw new RecoverableError(`start task: driver returned no usable handle (${wrong ?? "nothing"})`, false);
   } finally {
-    await Promise.all(fifos.map((fifo) => fifo?.close()));
+    for (const fifo of fifos) await fifo?.close();
   }
 }
 
