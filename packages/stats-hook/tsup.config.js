@@ -1,6 +1,6 @@
 import { library } from "@outrider/build-config/tsup";
 
 export default library({
-  "index": "src/index.ts",
-  "sampler": "src/sampler/index.ts",
+  index: "src/index.ts",
+  sampler: "src/sampler/index.ts",
 });
