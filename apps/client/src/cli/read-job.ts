@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { Job } from "@outrider/nomad-structs";
+import type { JobInput } from "@outrider/nomad-structs";
 import { formatDiagnostics, parseJobFile } from "../jobspec/index.ts";
 import { CommandError, type CommandContext } from "./command.ts";
 import type { FlagSpec, ParsedFlags } from "./go-flags.ts";
@@ -13,7 +13,7 @@ export const JOB_FILE_FLAGS: FlagSpec = { json: "bool", "hcl2-strict": "bool", v
 
 /** A job file's job and its text, as the server keeps both. */
 export interface ReadJob {
-  readonly job: Job;
+  readonly job: JobInput;
   readonly source: string;
   readonly format: "hcl2" | "json";
   readonly variableFlags: Readonly<Record<string, string>>;
