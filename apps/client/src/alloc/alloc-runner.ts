@@ -198,7 +198,7 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
     this.#restored = true;
     this.#deployment = state.get<NonNullable<Allocation["DeploymentStatus"]>>(this.#keys.deployStatus) ?? this.#deployment;
     this.setNetworkStatus(state.get<AllocNetworkStatus>(this.#keys.networkStatus) ?? null);
-    for (const runner of this.#runners) await runner.restore();
+    for (const runner of this.#runners) runner.restore();
     this.#parts.coordinator.restore(this.#liveStates());
   }
 

@@ -129,11 +129,27 @@ async function makeTask(config: ClientAllocRunnerConfig, task: Task, around: Tas
   return { runner: new TaskRunner(parts, (context) => taskHooks(context, stats)), latestStats: () => stats.latest() };
 }
 
+/** How long an allocation waits for its driver to come up before it counts as invalid. */
+const DRIVER_READY_MS = 60_000;
+
+async function readyDriver(config: ClientAllocRunnerConfig, driver: string): Promise<DriverInstance> {
+  const cancel = new AbortController();
+  const late = config.clock.setTimeout(() => {
+    const text = `driver ${JSON.stringify(driver)} did not come up within ${DRIVER_READY_MS / 1000} s`;
+    cancel.abort(new OutriderError("ERR_OUTRIDER_ALLOC_DRIVER", text, { recoverable: true, details: { driver } }));
+  }, DRIVER_READY_MS);
+  try {
+    return await config.drivers.dispense(driver, { signal: cancel.signal });
+  } finally {
+    config.clock.clearTimeout(late);
+  }
+}
+
 /** One pair of calls per driver process, not per task. */
 const FACTS = new WeakMap<DriverInstance, Promise<{ schema: HclSpec; capabilities: Capabilities }>>();
 
 async function driverFacts(config: ClientAllocRunnerConfig, driver: string): Promise<{ schema: HclSpec; capabilities: Capabilities }> {
-  const instance = await config.drivers.dispense(driver, { signal: new AbortController().signal });
+  const instance = await readyDriver(config, driver);
   let facts = FACTS.get(instance);
   if (facts === undefined) {
     facts = Promise.all([instance.plugin.taskConfigSchema(), instance.plugin.capabilities()]).then(

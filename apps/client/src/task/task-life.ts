@@ -85,7 +85,7 @@ async function waitEnd(c: TaskContext, live: DriverTask): Promise<Outcome> {
   // The end, its event and what follows are one change set: a crash before it repeats all of it, a crash after it none.
   c.live = undefined;
   record.append({ type: TASK_EVENT.terminated, facts: exitFacts(result) });
-  record.setLocal({ handle: undefined, network: undefined });
+  record.setLocal({ handle: undefined, network: undefined, ended: live.id });
   if (result.oomKilled) c.config.counters?.count("oom_killed", c.task.Name);
   c.tracker.setExit(result);
   if (signals.kill.aborted) c.tracker.setKilled();
@@ -95,6 +95,7 @@ async function waitEnd(c: TaskContext, live: DriverTask): Promise<Outcome> {
   await record.flush();
   // Only now may the driver forget the result.
   await live.destroy();
+  record.forgetEnded();
   return signals.shutdown.aborted ? "shutdown" : outcome;
 }
 
@@ -105,9 +106,10 @@ function decide(c: TaskContext, killError: Error | undefined): Outcome {
   record.setLocal({ restart: tracker.count });
   switch (decision.kind) {
     case "killed":
-      record.append({ type: TASK_EVENT.killed, facts: killError === undefined ? {} : { error: killError.message } });
+      record.enter("dead", { type: TASK_EVENT.killed, facts: killError === undefined ? {} : { error: killError.message } });
       return "done";
     case "terminated":
+      record.enter("dead");
       return "done";
     case "not-restarting":
       record.enter("dead", { type: TASK_EVENT.notRestarting, facts: { reason: decision.reason } });

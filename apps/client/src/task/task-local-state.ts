@@ -20,6 +20,8 @@ export interface TaskLocalState {
   readonly network?: DriverNetwork;
   /** A start that was asked for but not yet answered: the task may or may not exist. */
   readonly starting?: StoredHandle;
+  /** Id of an ended task whose result has been dealt with: its driver may forget it. */
+  readonly ended?: string;
   readonly restart?: RestartCount;
   /** A restart that is being waited for; the length bounds the wait should the wall clock jump. */
   readonly pendingRestart?: { readonly atMs: number; readonly delayMs: number };

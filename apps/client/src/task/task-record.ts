@@ -46,6 +46,8 @@ export class TaskRecord {
   #state: TaskState;
   #local: TaskLocalState = EMPTY_LOCAL_STATE;
   #durable: TaskState;
+  /** What the disk has, as far as this process knows. */
+  #written: { readonly state?: TaskState; readonly local?: TaskLocalState } = {};
   #version = 0;
   #durableVersion = 0;
   #lastEventNs = 0;
@@ -121,6 +123,12 @@ export class TaskRecord {
     this.#dirty();
   }
 
+  /** The driver has forgotten the ended task. Goes to disk with the next change: forgetting twice does no harm. */
+  forgetEnded(): void {
+    const { ended: _ended, ...rest } = this.#local;
+    this.#local = rest;
+  }
+
   /** Resolves when all that was changed before is durable, or the record was closed. */
   flush(): Promise<void> {
     const version = this.#version;
@@ -130,6 +138,7 @@ export class TaskRecord {
 
   /** Writes again, changed or not. */
   save(): Promise<void> {
+    this.#written = {};
     this.#dirty();
     return this.flush();
   }
@@ -168,8 +177,11 @@ export class TaskRecord {
     for (let failures = 0; this.#durableVersion < this.#version && !this.#closed.signal.aborted; ) {
       const version = this.#version;
       const state = this.#state;
+      const local = this.#local;
       try {
-        const put = { [keys.taskState]: state, [keys.localState]: this.#local };
+        const put: Record<string, unknown> = {};
+        if (state !== this.#written.state) put[keys.taskState] = state;
+        if (local !== this.#written.local) put[keys.localState] = local;
         await persist.write({ put, urgent: state.State === "dead" });
       } catch (err) {
         if (failures === 0) logger.error({ err }, "task state cannot be written: not reported until it can");
@@ -178,6 +190,7 @@ export class TaskRecord {
         continue;
       }
       failures = 0;
+      this.#written = { state, local };
       this.#durable = state;
       this.#durableVersion = version;
       this.#release(version);

@@ -2,7 +2,7 @@ import { createLatch, type PauseRequest, type TaskEventInput, type TaskHook } fr
 import type { TaskDir } from "@outrider/allocdir-interface";
 import { sleep } from "@outrider/backoff";
 import { OutriderError } from "@outrider/foundation";
-import { isClientTerminal, isServerTerminal, TASK_EVENT, type Allocation } from "@outrider/nomad-structs";
+import { isClientTerminal, isServerTerminal, TASK_EVENT, type Allocation, type TaskPauseState } from "@outrider/nomad-structs";
 import type { DriverTask } from "./driver/driver-task.ts";
 import { RunSignals, settledBefore } from "./kill-signals.ts";
 import { PauseController } from "./pause/pause-controller.ts";
@@ -27,8 +27,7 @@ export class TaskRunner {
   #skipDelay: AbortController | undefined;
   /** Wakes the loop of a dead task. */
   #revive: (() => void) | undefined;
-  #restoredDead = false;
-  #needsServers = false;
+  #restored = false;
   #stoppingForPause = false;
 
   constructor(parts: TaskRunnerParts, hooks: (context: TaskContext) => readonly TaskHook<TaskDir>[]) {
@@ -115,11 +114,9 @@ export class TaskRunner {
 
   async #loop(): Promise<void> {
     const { record, hooks, signals } = this.#c;
-    let dead = this.#restoredDead;
+    let dead = record.phase === "dead";
+    if (this.#restored) await this.#recover();
     if (dead && record.local.runComplete === true) return hooks.stop();
-    if (!dead && this.#needsServers) {
-      await settledBefore(this.#c.config.serversContacted ?? Promise.resolve(), signals.either);
-    }
     for (;;) {
       if (signals.shutdown.aborted) return;
       if (!dead && (await this.#lives()) === "shutdown") return;
@@ -139,8 +136,10 @@ export class TaskRunner {
   async #lives(): Promise<Outcome> {
     const { signals, gate } = this.#c;
     for (;;) {
+      // A restored task of an allocation that was ended meanwhile is stopped, not taken up.
+      if (this.#isAllocTerminal()) return "done";
       if (this.#c.live === undefined) {
-        if (this.#isAllocTerminal() || signals.kill.aborted) return "done";
+        if (signals.kill.aborted) return "done";
         await this.#waitDelay();
         if (!signals.either.aborted) await settledBefore(gate(signals.either), signals.either).catch(() => undefined);
         if (signals.shutdown.aborted) return "shutdown";
@@ -157,12 +156,13 @@ export class TaskRunner {
     if (live === undefined) return true;
     try {
       const { result } = await killTask(this.#c, live);
-      record.append({ type: TASK_EVENT.terminated, facts: exitFacts(result) });
-      record.setLocal({ handle: undefined, network: undefined });
       this.#c.live = undefined;
+      record.enter("dead", { type: TASK_EVENT.terminated, facts: exitFacts(result) });
+      record.setLocal({ handle: undefined, network: undefined, ended: live.id });
       await hooks.exited();
       await record.flush();
       await live.destroy();
+      record.forgetEnded();
       return true;
     } catch {
       return !signals.shutdown.aborted;
@@ -193,26 +193,28 @@ export class TaskRunner {
     return again;
   }
 
-  /** Takes up what a former process left; before `run`. */
-  async restore(): Promise<void> {
-    const { record, hooks, tracker, pause, starter, config } = this.#c;
+  /** Takes up what a former process left on disk; before `run`, which then looks for the task itself. */
+  restore(): void {
+    const { record, hooks, tracker, pause, env } = this.#c;
     if (!record.load()) return;
     hooks.restore();
     if (record.local.restart !== undefined) tracker.restore(record.local.restart);
-    pause.restore(record.state.Paused as Parameters<PauseController["restore"]>[0]);
-    this.#c.env.setDriverNetwork(record.local.network);
-    if (record.phase === "dead") {
-      this.#restoredDead = true;
-      record.setLocal({ handle: undefined, network: undefined, starting: undefined });
-      return;
-    }
+    pause.restore(record.state.Paused as TaskPauseState);
+    env.setDriverNetwork(record.local.network);
+    this.#restored = true;
+  }
+
+  /** Finds the task of a former process again. Waits for its driver, so that nothing is started beside it. */
+  async #recover(): Promise<void> {
+    const { record, starter, config, alloc, signals } = this.#c;
+    await starter.forgetEnded();
     const wasRunning = record.local.handle !== undefined;
     this.#c.live = await starter.recover();
-    if (this.#c.live !== undefined || !wasRunning) return;
+    if (this.#c.live !== undefined || !wasRunning || this.#isAllocTerminal()) return;
+    if (alloc.Job?.Type === "system") return record.enter("pending");
     // The machine may have been down for long: what ran then may run elsewhere now (hashicorp/nomad#1795).
-    if (this.#isAllocTerminal() || this.#c.alloc.Job?.Type === "system") return;
-    this.#needsServers = config.serversContacted !== undefined;
     record.enter("pending", { type: TASK_EVENT.failedRestoring });
+    if (config.serversContacted !== undefined) await settledBefore(config.serversContacted, signals.either);
   }
 
   /** Ends the task for good. The event is shown unless the task is being ended or dead already. Resolves with the run loop. */

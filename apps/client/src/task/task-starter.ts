@@ -70,6 +70,16 @@ export class TaskStarter {
     return this.#adopt(instance, handle);
   }
 
+  /** Frees what the driver still keeps of an end that a former process had dealt with. */
+  async forgetEnded(): Promise<void> {
+    const { record, driver, drivers, signal } = this.#o;
+    const { ended } = record.local;
+    if (ended === undefined) return;
+    const { plugin } = await drivers.dispense(driver, { signal });
+    await this.#sweep(plugin, ended);
+    record.forgetEnded();
+  }
+
   async #startOnce(config: TaskConfig): Promise<{ instance: DriverInstance; started: StartedTask }> {
     const { driver, drivers, signal } = this.#o;
     const first = await drivers.dispense(driver, { signal });

@@ -38,7 +38,7 @@ const NAMES = readdirSync(new URL("../fixtures/events/", import.meta.url)).map((
 /** Runs a scenario's job, with its actions at their times, until after its last recorded event. */
 async function replay(name: string, scenario: Scenario): Promise<Harness> {
   const group = name === "stop-group-shutdown-delay" || name === "stop-group-and-task-shutdown-delay-skipped";
-  const h = new Harness({
+  const h: Harness = new Harness({
     job: scenario.job,
     ...(group ? { config: { extraAllocHooks: [groupDelay(() => h)] } } : {}),
   });

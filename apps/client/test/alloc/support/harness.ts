@@ -80,6 +80,9 @@ export class Harness {
   runner!: AllocRunner<AllocDir>;
   serverAlloc: Allocation;
   readonly #config: Partial<ClientAllocRunnerConfig>;
+  /** Called with the number of each state write; the answer kills the agent before or after it takes effect. */
+  onWrite: ((n: number) => "before" | "after" | undefined) | undefined;
+  writes = 0;
   #session = { dead: false };
   #running: Promise<void> | undefined;
 
@@ -108,7 +111,7 @@ export class Harness {
       logger: noopLogger,
       clock: this.clock,
       random: () => 0.3,
-      state: cut(this.store),
+      state: this.#crashing(cut(this.store), session),
       stateUpdater: {
         allocStateUpdated: (update) => {
           if (!session.dead) this.updates.push(update);
@@ -143,6 +146,23 @@ export class Harness {
     this.#running = this.runner.run();
     await this.clock.flush();
     return this;
+  }
+
+  #crashing(store: StateStore, session: { dead: boolean }): StateStore {
+    const write: StateStore["write"] = async (batch) => {
+      const crash = session.dead ? undefined : this.onWrite?.(++this.writes);
+      if (crash === "before") session.dead = true;
+      await store.write(batch);
+      if (crash === "after") {
+        session.dead = true;
+        await new Promise<never>(() => undefined);
+      }
+    };
+    return new Proxy(store, { get: (of, key) => (key === "write" ? write : Reflect.get(of, key)) });
+  }
+
+  get agentIsDead(): boolean {
+    return this.#session.dead;
   }
 
   /** kill −9 of the agent: from here on nothing that it does has any effect. */
