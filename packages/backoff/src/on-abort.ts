@@ -2,6 +2,7 @@
 class Hub extends Set<() => void> {
   handleEvent(): void {
     for (const call of this) call();
+    this.clear();
   }
 }
 
@@ -20,7 +21,7 @@ export function onAbort(signal: AbortSignal, fn: () => void): () => void {
   }
   const hub = hubs.get(signal) ?? new Hub();
   hubs.set(signal, hub);
-  if (hub.size === 0) signal.addEventListener("abort", hub);
+  if (hub.size === 0) signal.addEventListener("abort", hub, { once: true });
   // Own function object, so that the same `fn` may be registered twice.
   const entry = (): void => fn();
   hub.add(entry);

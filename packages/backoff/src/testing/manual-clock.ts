@@ -51,33 +51,25 @@ export class ManualClock implements Clock {
   constructor(start: { readonly now?: number | Date; readonly monotonic?: number } = {}) {
     this.#wall = Number(start.now ?? 1_767_225_600_000);
     this.#monotonic = start.monotonic ?? 0;
-    // Clock functions are often handed around without their object.
-    this.now = this.now.bind(this);
-    this.monotonic = this.monotonic.bind(this);
-    this.setTimeout = this.setTimeout.bind(this);
-    this.clearTimeout = this.clearTimeout.bind(this);
   }
 
-  now(): number {
-    return this.#wall;
-  }
+  // Arrow functions, since the functions of a clock are often handed around without their object.
+  now = (): number => this.#wall;
 
-  monotonic(): number {
-    return this.#monotonic;
-  }
+  monotonic = (): number => this.#monotonic;
 
-  setTimeout(fn: () => void, ms: number): unknown {
+  setTimeout = (fn: () => void, ms: number): unknown => {
     if (!Number.isFinite(ms)) throw new RangeError(`ms must be a finite number, got ${String(ms)}`);
     const timer = new ManualTimer(this.#monotonic + Math.max(1, ms), this.#seq++, fn);
     this.#timers.splice(this.#position(timer), 0, timer);
     return timer;
-  }
+  };
 
-  clearTimeout(handle: unknown): void {
+  clearTimeout = (handle: unknown): void => {
     if (!(handle instanceof ManualTimer)) return;
     const index = this.#position(handle);
     if (this.#timers[index] === handle) this.#timers.splice(index, 1);
-  }
+  };
 
   /** All pending timers, the next one first. */
   get pending(): readonly PendingTimer[] {
