@@ -53,3 +53,15 @@ export type {
   TaskResourceUsage,
   TerminalSize,
 } from "@outrider/nomad-structs";
+export { ConfigError, type ConfigIssue } from "./config/config-error.ts";
+export { decodeMsgpack } from "./config/decode-msgpack.ts";
+export { defineDriver, type DefineDriverOptions } from "./define/define-driver.ts";
+export type { BlockSchema, Decoded, DriverDefinition, RecoveredTask, RunningTask } from "./define/driver-definition.ts";
+export { Attribute, Block, schema, type ConfigOf, type ConfigOfShape, type SchemaNode } from "./define/schema.ts";
+export {
+  createLazyHandle,
+  DEFAULT_HANDLE_WAIT_MS,
+  type LazyHandle,
+  type LazyHandleOptions,
+  type TaskDriverHandle,
+} from "./lazy/lazy-handle.ts";
