@@ -1,7 +1,8 @@
 // npm start: builds what the client needs, starts the agent with its embedded server on a data folder inside the checkout,
 // submits the samples, says what runs and what to try next. Ctrl-C ends the samples and the agent; other jobs stay.
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import { request } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -11,53 +12,135 @@ if (process.platform !== "linux") {
   process.exit(1);
 }
 const args = process.argv.slice(2);
-const flag = (name, variable, fallback) => {
-  const at = args.findIndex((a) => a === `-${name}` || a === `--${name}` || a.startsWith(`-${name}=`) || a.startsWith(`--${name}=`));
-  if (at < 0) return process.env[variable] || fallback;
-  return args[at].includes("=") ? args[at].slice(args[at].indexOf("=") + 1) : (args[at + 1] ?? "");
-};
-if (args.some((a) => ["-h", "-help", "--help"].includes(a))) {
+if (args.some((a) => /^--?h(elp)?$/.test(a))) {
   console.log(`Usage: npm start -- [options]
 
-  -port <n>         Port of the HTTP API (OUTRIDER_HTTP_PORT, default 4646)
-  -bind <address>   Address to listen on (OUTRIDER_BIND, default 127.0.0.1)
-  -data-dir <path>  Where state and allocations are kept (OUTRIDER_DATA_DIR, default .outrider in the checkout)
+  -port <n>           Port of the HTTP API (OUTRIDER_HTTP_PORT, default 4646)
+  -bind <address>     Address to listen on (OUTRIDER_BIND, default 127.0.0.1)
+  -data-dir <path>    Where state and allocations are kept (OUTRIDER_DATA_DIR, default .outrider in the checkout)
+  -no-samples         Start the agent alone
 
-Other options go to \`outrider agent\`.`);
+Other options go to \`outrider agent\`; \`npm run outrider -- agent -help\` shows them.`);
   process.exit(0);
 }
-const dataDir = flag("data-dir", "OUTRIDER_DATA_DIR", join(root, ".outrider"));
-const port = flag("port", "OUTRIDER_HTTP_PORT", "4646");
-const bind = flag("bind", "OUTRIDER_BIND", "127.0.0.1");
+const has = (name) => args.some((a) => new RegExp(`^--?${name}(=|$)`).test(a));
+const samples = !has("no-samples");
+const rest = args.filter((a) => !/^--?no-samples$/.test(a));
 
 const main = join(root, "apps/client/dist/main.js");
-const built = spawnSync(process.execPath, [join(root, "node_modules/turbo/bin/turbo"), "run", "build", "--filter=outrider...", "--output-logs=errors-only", "--no-update-notifier"], {
+const built = spawnSync(join(root, "node_modules/.bin/turbo"), ["run", "build", "--filter=outrider...", "--output-logs=errors-only", "--no-update-notifier"], {
   cwd: root,
-  stdio: ["ignore", "ignore", "inherit"],
+  stdio: ["ignore", "pipe", "inherit"],
+  encoding: "utf8",
   env: { ...process.env, PATH: `${root}node_modules/.bin:${process.env.PATH}`, TURBO_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1" },
 });
 if (built.status !== 0 || !existsSync(main)) {
-  console.error("The build failed; the lines above say why.");
+  console.error(`${built.stdout ?? ""}\nThe build failed; the lines above say why.`);
   process.exit(1);
 }
-mkdirSync(dataDir, { recursive: true, mode: 0o700 });
 
-// Nothing of the user's shell may send the samples to another agent.
-const env = { ...process.env };
-for (const name of Object.keys(env)) if (name.startsWith("NOMAD_")) delete env[name];
+// Nothing of the user's shell may send the samples to another agent, or into another namespace.
+const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("NOMAD_")));
+const dataDir = has("data-dir") ? undefined : process.env.OUTRIDER_DATA_DIR || join(root, ".outrider");
+if (dataDir) mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+const logFile = join(dataDir ?? root, "agent.log");
+const log = openSync(logFile, "a", 0o600);
 
-const own = ["port", "bind", "data-dir"];
-const rest = [];
-for (let i = 0; i < args.length; i++) {
-  const name = args[i].replace(/^--?/, "").split("=")[0];
-  if (own.includes(name)) i += args[i].includes("=") ? 0 : 1;
-  else rest.push(args[i]);
-}
-const agent = spawn(process.execPath, [main, "agent", "-data-dir", dataDir, "-port", port, "-bind", bind, "-samples", join(root, "examples/jobs"), ...rest], {
-  cwd: root,
+// A session of its own: Ctrl-C reaches this process only, which ends the samples before it ends the agent.
+// The channel tells the agent when this process dies.
+const agent = spawn(process.execPath, [main, "agent", ...(dataDir ? ["-data-dir", dataDir] : []), ...rest], {
+  cwd: process.cwd(),
   env,
-  stdio: "inherit",
+  detached: true,
+  stdio: ["ignore", log, log, "ipc"],
 });
-// The terminal sends Ctrl-C to both: the agent ends the samples and itself, and this process follows it.
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => signal !== "SIGINT" && agent.kill(signal));
-agent.on("exit", (code, signal) => process.exit(code ?? (signal ? 1 : 0)));
+const gone = new Promise((resolve) => agent.on("exit", (code, signal) => resolve(code ?? (signal ? 1 : 0))));
+const ready = new Promise((resolve) => agent.on("message", (m) => m?.type === "ready" && resolve(m)));
+let stopping = false;
+
+const first = await Promise.race([ready, gone]);
+if (typeof first === "number") {
+  const lines = readFileSync(logFile, "utf8").trimEnd().split("\n");
+  console.error(lines.slice(-5).join("\n"));
+  console.error(`\nThe agent did not start (exit code ${first}). Its log: ${logFile}`);
+  process.exit(first || 1);
+}
+
+/** Talks to our own agent and to no other. */
+function call(method, path, body) {
+  return new Promise((resolve, reject) => {
+    const r = request(
+      { ...(first.socketPath ? { socketPath: first.socketPath } : { host: first.host, port: first.port }), method, path, headers: { "content-type": "application/json", ...(process.env.OUTRIDER_TOKEN ? { "x-nomad-token": process.env.OUTRIDER_TOKEN } : {}) } },
+      (answer) => {
+        let text = "";
+        answer.setEncoding("utf8").on("data", (c) => (text += c));
+        answer.on("end", () => (answer.statusCode === 200 ? resolve(JSON.parse(text)) : reject(new Error(`${method} ${path}: ${answer.statusCode} ${text}`))));
+      },
+    );
+    r.on("error", reject);
+    r.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+/** The window of the sample: from the next full minute, two minutes long, in UTC; past midnight it starts there. */
+function window(now) {
+  const start = new Date(Math.ceil((now + 1) / 60_000) * 60_000);
+  const end = new Date(start.getTime() + 120_000);
+  if (end.getUTCDate() !== start.getUTCDate()) {
+    start.setTime(Date.UTC(end.getUTCFullYear(), end.getUTCMonth(), end.getUTCDate()));
+    end.setTime(start.getTime() + 120_000);
+  }
+  return { start, end };
+}
+
+const address = first.socketPath ? `unix://${first.socketPath}` : `http://${first.host.includes(":") ? `[${first.host}]` : first.host}:${first.port}`;
+const hand = (...words) => `npm run --silent outrider -- ${words.join(" ")}${address === "http://127.0.0.1:4646" ? "" : ` -address=${address}`}`;
+const hhmm = (date) => date.toISOString().slice(11, 16);
+console.log(`Outrider is running. API: ${address}/v1/   Log: ${logFile}`);
+
+const files = ["hello.nomad.hcl", "hello-batch.nomad.hcl"];
+const ids = files.map((f) => f.replace(".nomad.hcl", ""));
+if (samples) {
+  const { start, end } = window(Date.now());
+  for (const file of files) {
+    const vars = file === "hello.nomad.hcl" ? ["-var", `window_start=${start.getUTCMinutes()} ${start.getUTCHours()} * * * *`, "-var", `window_end=${end.getUTCMinutes()} ${end.getUTCHours()}`] : [];
+    const done = spawnSync(process.execPath, [main, "job", "run", "-detach", `-address=${address}`, ...(process.env.OUTRIDER_TOKEN ? [`-token=${process.env.OUTRIDER_TOKEN}`] : []), ...vars, join(root, "examples/jobs", file)], { env, encoding: "utf8" });
+    if (done.status !== 0) console.error(`sample ${file}: ${done.stderr}`);
+  }
+  console.log(`
+Samples: hello        web (an HTTP server), flaky (fails twice, then stays), windowed (runs from ${hhmm(start)} to ${hhmm(end)} UTC)
+         hello-batch  runs once and ends
+
+Try: ${hand("job", "status", "hello")}
+     ${hand("alloc", "logs", "-f", "-task", "flaky", "-job", "hello")}
+     ${hand("job", "run", "<your file>")}     your jobs outlive this agent
+
+Ctrl-C ends the samples and the agent.`);
+}
+
+async function stop(signal) {
+  if (stopping) return agent.kill("SIGTERM");
+  stopping = true;
+  if (samples) {
+    console.log("\nEnding the samples …");
+    for (const id of ids) await call("DELETE", `/v1/job/${id}`).catch((error) => console.error(error.message));
+    const over = Date.now() + 15_000;
+    for (const id of ids) {
+      while (Date.now() < over) {
+        const allocs = await call("GET", `/v1/job/${id}/allocations`).catch(() => []);
+        if (allocs.every((a) => ["complete", "failed", "lost"].includes(a.ClientStatus))) break;
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    }
+    const jobs = await call("GET", "/v1/jobs").catch(() => []);
+    const left = jobs.filter((job) => job.Status === "running" && !ids.includes(job.ID)).map((job) => job.ID);
+    if (left.length > 0) console.log(`Still running, and found again at the next start: ${left.join(", ")}`);
+  }
+  agent.kill(signal);
+}
+process.on("SIGINT", () => void stop("SIGINT"));
+process.on("SIGTERM", () => void stop("SIGTERM"));
+process.on("SIGHUP", () => void stop("SIGTERM"));
+const code = await gone;
+if (!stopping) console.error(`The agent ended with exit code ${code}. Its log: ${logFile}`);
+process.exit(code);

@@ -10,19 +10,25 @@ export interface ApiTarget {
   readonly region?: string;
   readonly namespace?: string;
   readonly token?: string;
-  readonly tls?: { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer; readonly servername?: string; readonly rejectUnauthorized?: boolean };
+  readonly tls?: {
+    readonly ca?: Buffer;
+    readonly cert?: Buffer;
+    readonly key?: Buffer;
+    readonly servername?: string;
+    readonly rejectUnauthorized?: boolean;
+  };
 }
 
 /** A call that got an answer other than 200, or none. */
 export class ApiError extends Error {
   readonly code = "ERR_OUTRIDER_CLI_API";
-  constructor(
-    message: string,
-    readonly status: number | undefined,
-    readonly body: string,
-    options?: ErrorOptions,
-  ) {
+  readonly status: number | undefined;
+  readonly body: string;
+
+  constructor(message: string, status: number | undefined, body: string, options?: ErrorOptions) {
     super(message, options);
+    this.status = status;
+    this.body = body;
   }
 }
 
@@ -45,7 +51,11 @@ export interface CallOptions {
 
 /** Talks Nomad's HTTP API; knows nothing of any room of the agent. */
 export class ApiClient {
-  constructor(readonly target: ApiTarget) {}
+  readonly target: ApiTarget;
+
+  constructor(target: ApiTarget) {
+    this.target = target;
+  }
 
   /** The same identity at another address (a node's own). */
   at(address: string): ApiClient {
@@ -91,7 +101,9 @@ export class ApiClient {
     try {
       url = new URL(path, unix === undefined ? address : "http://127.0.0.1");
     } catch (cause) {
-      return Promise.reject(new ApiError(`the address ${JSON.stringify(address)} is not a URL`, undefined, "", { cause }));
+      return Promise.reject(
+        new ApiError(`the address ${JSON.stringify(address)} is not a URL`, undefined, "", { cause }),
+      );
     }
     const query = { ...(region ? { region } : {}), ...(namespace && !o.bare ? { namespace } : {}), ...o.query };
     for (const [key, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(key, String(value));
@@ -107,7 +119,10 @@ export class ApiClient {
       ...(o.signal ? { signal: o.signal } : {}),
     };
     return new Promise((resolve, reject) => {
-      const request: ClientRequest = url.protocol === "https:" ? httpsRequest(url, { ...options, ...tls }, resolve) : httpRequest(url, options, resolve);
+      const request: ClientRequest =
+        url.protocol === "https:"
+          ? httpsRequest(url, { ...options, ...tls }, resolve)
+          : httpRequest(url, options, resolve);
       request.on("error", (cause: NodeJS.ErrnoException) => {
         if (o.signal?.aborted) return reject(o.signal.reason as Error);
         const why = cause.code === "ECONNREFUSED" || cause.code === "ENOENT" ? "no agent answers there" : cause.message;

@@ -49,7 +49,8 @@ export const DEFAULT_ADDRESS = "http://127.0.0.1:4646";
 
 /** The agent that flags and environment name. A flag wins over a variable. */
 export function targetOf(flags: ParsedFlags, env: CommandContext["env"]): ApiTarget {
-  const pick = (flag: string, variable: string): string => (flags.has(flag) ? flags.string(flag) : (env[variable] ?? ""));
+  const pick = (flag: string, variable: string): string =>
+    flags.has(flag) ? flags.string(flag) : (env[variable] ?? "");
   const file = (path: string): Buffer | undefined => (path === "" ? undefined : readFileSync(path));
   const ca = file(pick("ca-cert", "NOMAD_CACERT"));
   const cert = file(pick("client-cert", "NOMAD_CLIENT_CERT"));
@@ -72,7 +73,8 @@ export function targetOf(flags: ParsedFlags, env: CommandContext["env"]): ApiTar
 }
 
 /** The client of a command's flags and environment. */
-export const clientOf = (context: CommandContext, flags: ParsedFlags): ApiClient => new ApiClient(targetOf(flags, context.env));
+export const clientOf = (context: CommandContext, flags: ParsedFlags): ApiClient =>
+  new ApiClient(targetOf(flags, context.env));
 
 /** A failure that the command has worded itself; the program prints it and exits 1. */
 export class CommandError extends Error {

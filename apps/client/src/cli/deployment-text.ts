@@ -17,7 +17,17 @@ export function deploymentText(deployment: DeploymentView, o: { verbose: boolean
   const groups = Object.entries(deployment.TaskGroups ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   const revert = groups.some(([, g]) => g.AutoRevert);
   const canaries = groups.some(([, g]) => g.DesiredCanaries);
-  const heading = ["Task Group", ...(revert ? ["Auto Revert"] : []), ...(canaries ? ["Promoted"] : []), "Desired", ...(canaries ? ["Canaries"] : []), "Placed", "Healthy", "Unhealthy", "Progress Deadline"];
+  const heading = [
+    "Task Group",
+    ...(revert ? ["Auto Revert"] : []),
+    ...(canaries ? ["Promoted"] : []),
+    "Desired",
+    ...(canaries ? ["Canaries"] : []),
+    "Placed",
+    "Healthy",
+    "Unhealthy",
+    "Progress Deadline",
+  ];
   const rows = groups.map(([name, g]) => [
     name,
     ...(revert ? [String(g.AutoRevert ?? false)] : []),

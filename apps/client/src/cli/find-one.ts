@@ -9,7 +9,10 @@ export async function findJob(client: ApiClient, prefix: string): Promise<JobLis
   const exact = jobs.filter((job) => job.ID === id);
   const found = exact.length > 0 ? exact : jobs;
   if (found.length === 0) throw new CommandError(`No job(s) with prefix or ID ${JSON.stringify(id)} found`);
-  if (found.length > 1) throw new CommandError(`Prefix ${JSON.stringify(id)} matches several jobs:\n${found.map((job) => `  ${job.ID} (${job.Namespace ?? "default"})`).join("\n")}`);
+  if (found.length > 1)
+    throw new CommandError(
+      `Prefix ${JSON.stringify(id)} matches several jobs:\n${found.map((job) => `  ${job.ID} (${job.Namespace ?? "default"})`).join("\n")}`,
+    );
   return found[0] as JobListView;
 }
 
@@ -19,7 +22,10 @@ export async function findAlloc(client: ApiClient, prefix: string): Promise<Allo
   const { value } = await client.get<AllocView[]>("/v1/allocations", { prefix: id });
   const stubs = value.filter((stub) => stub.ID.startsWith(prefix));
   if (stubs.length === 0) throw new CommandError(`No allocation(s) with prefix or id ${JSON.stringify(prefix)} found`);
-  if (stubs.length > 1) throw new CommandError(`Prefix ${JSON.stringify(prefix)} matches several allocations:\n${stubs.map((stub) => `  ${stub.ID}  ${stub.Name ?? ""}  ${stub.ClientStatus ?? ""}`).join("\n")}`);
+  if (stubs.length > 1)
+    throw new CommandError(
+      `Prefix ${JSON.stringify(prefix)} matches several allocations:\n${stubs.map((stub) => `  ${stub.ID}  ${stub.Name ?? ""}  ${stub.ClientStatus ?? ""}`).join("\n")}`,
+    );
   const stub = stubs[0] as AllocView;
   return (await client.get<AllocView>(`/v1/allocation/${stub.ID}`, { namespace: stub.Namespace ?? "default" })).value;
 }
@@ -27,7 +33,10 @@ export async function findAlloc(client: ApiClient, prefix: string): Promise<Allo
 /** The newest allocation of a job, running ones first. */
 export async function allocOfJob(client: ApiClient, prefix: string): Promise<AllocView> {
   const job = await findJob(client, prefix);
-  const { value: stubs } = await client.get<AllocView[]>(`/v1/job/${encodeURIComponent(job.ID)}/allocations`, { all: false, namespace: job.Namespace ?? "default" });
+  const { value: stubs } = await client.get<AllocView[]>(`/v1/job/${encodeURIComponent(job.ID)}/allocations`, {
+    all: false,
+    namespace: job.Namespace ?? "default",
+  });
   const order = (alloc: AllocView): number => (alloc.ClientStatus === "running" ? 1 : 0);
   const newest = [...stubs].sort((a, b) => order(b) - order(a) || (b.CreateTime ?? 0) - (a.CreateTime ?? 0))[0];
   if (newest === undefined) throw new CommandError(`Job ${JSON.stringify(job.ID)} has no allocations`);
@@ -39,7 +48,10 @@ export async function findNode(client: ApiClient, prefix: string): Promise<NodeL
   const { value } = await client.get<NodeListView[]>("/v1/nodes", { prefix: sanitized(prefix, "Node") });
   const nodes = value.filter((node) => node.ID.startsWith(prefix));
   if (nodes.length === 0) throw new CommandError(`No node(s) with prefix ${JSON.stringify(prefix)} found`);
-  if (nodes.length > 1) throw new CommandError(`Prefix ${JSON.stringify(prefix)} matches several nodes:\n${nodes.map((node) => `  ${node.ID}  ${node.Name ?? ""}`).join("\n")}`);
+  if (nodes.length > 1)
+    throw new CommandError(
+      `Prefix ${JSON.stringify(prefix)} matches several nodes:\n${nodes.map((node) => `  ${node.ID}  ${node.Name ?? ""}`).join("\n")}`,
+    );
   return nodes[0] as NodeListView;
 }
 
@@ -59,7 +71,9 @@ export function checkTask(alloc: AllocView, task: string): void {
 export function onlyTask(alloc: AllocView): string {
   const known = tasksOf(alloc);
   if (known.length === 1) return known[0] as string;
-  throw new CommandError(`Allocation ${JSON.stringify(alloc.ID.slice(0, 8))} has the following tasks:\n${known.map((name) => `  * ${name}`).join("\n")}\n\nPlease specify the task.`);
+  throw new CommandError(
+    `Allocation ${JSON.stringify(alloc.ID.slice(0, 8))} has the following tasks:\n${known.map((name) => `  * ${name}`).join("\n")}\n\nPlease specify the task.`,
+  );
 }
 
 function sanitized(prefix: string, what: string): string {

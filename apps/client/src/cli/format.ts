@@ -5,7 +5,11 @@ export function columns(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows) row.forEach((cell, i) => (widths[i] = Math.max(widths[i] ?? 0, stringWidth(cell))));
   return rows
-    .map((row) => row.map((cell, i) => (i === row.length - 1 ? cell : cell + " ".repeat((widths[i] as number) - stringWidth(cell)))).join("  "))
+    .map((row) =>
+      row
+        .map((cell, i) => (i === row.length - 1 ? cell : cell + " ".repeat((widths[i] as number) - stringWidth(cell))))
+        .join("  "),
+    )
     .join("\n");
 }
 
@@ -25,7 +29,10 @@ export function instant(ns: number): string {
   if (!ns) return "N/A";
   const date = new Date(ns / 1e6);
   const offset = -date.getTimezoneOffset();
-  const zone = offset === 0 ? "Z" : `${offset < 0 ? "-" : "+"}${pad(Math.floor(Math.abs(offset) / 60))}:${pad(Math.abs(offset) % 60)}`;
+  const zone =
+    offset === 0
+      ? "Z"
+      : `${offset < 0 ? "-" : "+"}${pad(Math.floor(Math.abs(offset) / 60))}:${pad(Math.abs(offset) % 60)}`;
   return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}T${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}${zone}`;
 }
 
@@ -47,9 +54,8 @@ const UNITS: readonly (readonly [string, number])[] = [
 /** How long ago: the two largest parts, `1m27s ago`. */
 export function ago(thenNs: number, nowMs: number): string {
   if (!thenNs) return "N/A";
-  const seconds = Math.floor((nowMs * 1e6 - thenNs) / 1e9);
-  const future = seconds < 0;
-  let rest = Math.abs(seconds);
+  // A clock behind the agent's own must not show an age below zero.
+  let rest = Math.max(0, Math.floor((nowMs * 1e6 - thenNs) / 1e9));
   const parts: string[] = [];
   for (const [unit, size] of UNITS) {
     const count = Math.floor(rest / size);
@@ -58,8 +64,7 @@ export function ago(thenNs: number, nowMs: number): string {
     else if (parts.length > 0) break;
     if (parts.length === 2) break;
   }
-  const text = parts.length === 0 ? "0s" : parts.join("");
-  return future ? `${text} from now` : `${text} ago`;
+  return `${parts.length === 0 ? "0s" : parts.join("")} ago`;
 }
 
 /** Go's way to write a duration: `1h2m3s`, `2.5s`, `107.756µs`. */
@@ -77,6 +82,10 @@ export function goDuration(ns: number): string {
   return `${sign}${hours > 0 ? `${hours}h` : ""}${hours > 0 || minutes > 0 ? `${minutes}m` : ""}${seconds}s`;
 }
 
+/** How long until an instant, in whole seconds: `14h3m57s from now`. */
+export const until = (atMs: number, nowMs: number): string =>
+  `${goDuration(Math.max(0, Math.round((atMs - nowMs) / 1000)) * 1e9)} from now`;
+
 /** Bytes in powers of 1,024: one digit after the point below ten. */
 export function bytes(n: number): string {
   if (n < 10) return `${n} B`;
@@ -92,7 +101,10 @@ export function bytes(n: number): string {
 /** Terminal control characters out: what a server or a task's name says is never obeyed by the terminal. */
 export const printable = (text: string): string =>
   // oxlint-disable-next-line no-control-regex
-  text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, (c) => `\\x${(c.codePointAt(0) as number).toString(16).padStart(2, "0")}`);
+  text.replace(
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g,
+    (c) => `\\x${(c.codePointAt(0) as number).toString(16).padStart(2, "0")}`,
+  );
 
 /** A word or Nomad's mark for an empty one. */
 export const orNone = (text: string | undefined | null): string => (text ? text : "<none>");

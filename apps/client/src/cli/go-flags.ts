@@ -7,11 +7,11 @@ export type FlagSpec = Readonly<Record<string, FlagKind>>;
 /** A usage fault: the command line itself is wrong. Exit code 1, as in Nomad. */
 export class UsageError extends Error {
   readonly code = "ERR_OUTRIDER_CLI_USAGE";
-  constructor(
-    message: string,
-    readonly flag?: string,
-  ) {
+  readonly flag: string | undefined;
+
+  constructor(message: string, flag?: string) {
     super(message);
+    this.flag = flag;
   }
 }
 

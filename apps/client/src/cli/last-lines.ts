@@ -26,8 +26,8 @@ export class LastLines {
     this.#chunks = [];
     if (this.#count === 0) return Buffer.alloc(0);
     let at = all.at(-1) === 10 ? all.length - 1 : all.length;
-    for (let left = this.#count; left > 0 && at > 0; left--) at = all.lastIndexOf(10, at - 1);
-    return at <= 0 ? all : all.subarray(at + 1);
+    for (let left = this.#count; left > 0 && at >= 0; left--) at = at === 0 ? -1 : all.lastIndexOf(10, at - 1);
+    return all.subarray(at + 1);
   }
 }
 

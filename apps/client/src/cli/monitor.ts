@@ -40,11 +40,20 @@ export class Monitor {
     let deployment = "";
     const allocs = new Map<string, string>();
     for (;;) {
-      const { value: evaluation } = await this.#client.get<EvaluationView>(`/v1/evaluation/${id}`, { related: true }, this.#context.signal);
-      const { value: list } = await this.#client.get<AllocView[]>(`/v1/evaluation/${id}/allocations`, undefined, this.#context.signal);
+      const { value: evaluation } = await this.#client.get<EvaluationView>(
+        `/v1/evaluation/${id}`,
+        { related: true },
+        this.#context.signal,
+      );
+      const { value: list } = await this.#client.get<AllocView[]>(
+        `/v1/evaluation/${id}/allocations`,
+        undefined,
+        this.#context.signal,
+      );
       if (!named) {
         named = true;
-        if (evaluation.NodeID) this.#line(`Evaluation triggered by node "${shortId(evaluation.NodeID, this.#verbose)}"`);
+        if (evaluation.NodeID)
+          this.#line(`Evaluation triggered by node "${shortId(evaluation.NodeID, this.#verbose)}"`);
         else this.#line(`Evaluation triggered by job "${evaluation.JobID ?? ""}"`);
       }
       if (evaluation.DeploymentID && evaluation.DeploymentID !== deployment) {
@@ -57,7 +66,8 @@ export class Monitor {
         this.#line(`Evaluation status changed: "${status}" -> "${now}"`);
         status = now;
       }
-      if (["complete", "failed", "canceled", "cancelled"].includes(now)) return this.#finished(evaluation, now, deployment);
+      if (["complete", "failed", "canceled", "cancelled"].includes(now))
+        return this.#finished(evaluation, now, deployment);
       await sleep(POLL_MS, { signal: this.#context.signal, clock: this.#context.clock });
     }
   }
@@ -68,9 +78,13 @@ export class Monitor {
     const name = shortId(alloc.ID, this.#verbose);
     if (before === undefined) {
       const verb = (alloc.CreateIndex ?? 0) < (evaluation.CreateIndex ?? 0) ? "modified" : "created";
-      this.#line(`Allocation "${name}" ${verb}: node "${shortId(alloc.NodeID ?? "", this.#verbose)}", group "${alloc.TaskGroup ?? ""}"`);
+      this.#line(
+        `Allocation "${name}" ${verb}: node "${shortId(alloc.NodeID ?? "", this.#verbose)}", group "${alloc.TaskGroup ?? ""}"`,
+      );
     } else if (before !== status) {
-      this.#line(`Allocation "${name}" status changed: "${before}" -> "${status}"${alloc.ClientDescription ? ` (${alloc.ClientDescription})` : ""}`);
+      this.#line(
+        `Allocation "${name}" status changed: "${before}" -> "${status}"${alloc.ClientDescription ? ` (${alloc.ClientDescription})` : ""}`,
+      );
     }
     known.set(alloc.ID, status);
   }
@@ -80,7 +94,9 @@ export class Monitor {
     const id = shortId(evaluation.ID, this.#verbose);
     let code = status === "complete" ? 0 : 1;
     if (failures.length === 0) {
-      this.#head(`Evaluation "${id}" finished with status "${status}"${code === 1 && evaluation.StatusDescription ? ` (${evaluation.StatusDescription})` : ""}`);
+      this.#head(
+        `Evaluation "${id}" finished with status "${status}"${code === 1 && evaluation.StatusDescription ? ` (${evaluation.StatusDescription})` : ""}`,
+      );
     } else {
       code = 2;
       this.#head(`Evaluation "${id}" finished with status "${status}" but failed to place all allocations:`);
@@ -89,11 +105,16 @@ export class Monitor {
         this.#line(`Task Group "${group}" (failed to place ${count} allocation${count === 1 ? "" : "s"}):`);
         for (const line of placementFailure(metric, "      ")) this.#context.stdout.write(`${printable(line)}\n`);
       }
-      if (evaluation.BlockedEval) this.#line(`Evaluation "${shortId(evaluation.BlockedEval, this.#verbose)}" waiting for additional capacity to place remainder`);
+      if (evaluation.BlockedEval)
+        this.#line(
+          `Evaluation "${shortId(evaluation.BlockedEval, this.#verbose)}" waiting for additional capacity to place remainder`,
+        );
     }
     if (evaluation.NextEval) {
       const wait = evaluation.WaitUntil ? Date.parse(evaluation.WaitUntil) - this.#context.clock.now() : 0;
-      this.#line(`Monitoring next evaluation "${shortId(evaluation.NextEval, this.#verbose)}"${wait > 0 ? ` in ${goDuration(wait * 1e6)}` : ""}`);
+      this.#line(
+        `Monitoring next evaluation "${shortId(evaluation.NextEval, this.#verbose)}"${wait > 0 ? ` in ${goDuration(wait * 1e6)}` : ""}`,
+      );
       await sleep(Math.max(0, wait), { signal: this.#context.signal, clock: this.#context.clock });
       return this.evaluation(evaluation.NextEval);
     }
@@ -106,7 +127,11 @@ export class Monitor {
     let index = 0;
     let shown = "";
     for (;;) {
-      const answer = await this.#client.get<DeploymentView>(`/v1/deployment/${id}`, { stale: "", ...(index > 0 ? { index } : {}) }, this.#context.signal);
+      const answer = await this.#client.get<DeploymentView>(
+        `/v1/deployment/${id}`,
+        { stale: "", ...(index > 0 ? { index } : {}) },
+        this.#context.signal,
+      );
       const text = printable(deploymentText(answer.value, { verbose: this.#verbose, withJob: true }));
       if (text !== shown) this.#context.stdout.write(`    \n${this.#now()}\n${text}\n`);
       shown = text;

@@ -8,7 +8,8 @@ export function placementFailure(metric: PlacementFailureView, indent: string): 
     for (const [key, n] of Object.entries(map ?? {})) say(text(key, n));
   };
   if (!metric.NodesEvaluated) say("No nodes were eligible for evaluation");
-  for (const [dc, n] of Object.entries(metric.NodesAvailable ?? {})) if (n === 0) say(`No nodes are available in datacenter ${JSON.stringify(dc)}`);
+  for (const [dc, n] of Object.entries(metric.NodesAvailable ?? {}))
+    if (n === 0) say(`No nodes are available in datacenter ${JSON.stringify(dc)}`);
   each(metric.ClassFiltered, (key, n) => `Class ${JSON.stringify(key)}: ${n} nodes excluded by filter`);
   each(metric.ConstraintFiltered, (key, n) => `Constraint ${JSON.stringify(key)}: ${n} nodes excluded by filter`);
   if (metric.NodesExhausted) say(`Resources exhausted on ${metric.NodesExhausted} nodes`);

@@ -26,17 +26,22 @@ export async function readJob(context: CommandContext, flags: ParsedFlags, path:
     bytes = path === "-" ? await inputOf(context) : await readFile(resolve(context.cwd, path));
   } catch (cause) {
     if (cause instanceof CommandError) throw cause;
-    throw new CommandError(`Error getting job struct: cannot read ${JSON.stringify(path)}: ${(cause as Error).message}`, { cause });
+    throw new CommandError(
+      `Error getting job struct: cannot read ${JSON.stringify(path)}: ${(cause as Error).message}`,
+      { cause },
+    );
   }
-  if (bytes.length > MAX_JOB_FILE_BYTES) throw new CommandError(`Error getting job struct: ${path} is larger than ${MAX_JOB_FILE_BYTES} bytes`);
+  if (bytes.length > MAX_JOB_FILE_BYTES)
+    throw new CommandError(`Error getting job struct: ${path} is larger than ${MAX_JOB_FILE_BYTES} bytes`);
   const vars: Record<string, string> = {};
   for (const pair of flags.list("var")) {
     const equals = pair.indexOf("=");
-    if (equals <= 0) throw new CommandError(`Error getting job struct: -var ${JSON.stringify(pair)} is not of the form name=value`);
+    if (equals <= 0)
+      throw new CommandError(`Error getting job struct: -var ${JSON.stringify(pair)} is not of the form name=value`);
     vars[pair.slice(0, equals)] = pair.slice(equals + 1);
   }
   const json = flags.bool("json");
-  const parsed = await parseJobFile(bytes, {
+  const parsed = parseJobFile(bytes, {
     filename: path,
     vars,
     varFiles: flags.list("var-file").map((file) => resolve(context.cwd, file)),
@@ -45,8 +50,14 @@ export async function readJob(context: CommandContext, flags: ParsedFlags, path:
     cwd: context.cwd,
     json,
   });
-  if (parsed.job === undefined) throw new CommandError(`Error getting job struct: ${formatDiagnostics(parsed.diagnostics, bytes)}`);
-  return { job: parsed.job, source: Buffer.from(bytes).toString("utf8"), format: json ? "json" : "hcl2", variableFlags: vars };
+  if (parsed.job === undefined)
+    throw new CommandError(`Error getting job struct: ${formatDiagnostics(parsed.diagnostics, bytes)}`);
+  return {
+    job: parsed.job,
+    source: Buffer.from(bytes).toString("utf8"),
+    format: json ? "json" : "hcl2",
+    variableFlags: vars,
+  };
 }
 
 async function inputOf(context: CommandContext): Promise<Uint8Array> {
@@ -55,7 +66,8 @@ async function inputOf(context: CommandContext): Promise<Uint8Array> {
   for await (const chunk of context.stdin) {
     chunks.push(chunk);
     size += chunk.length;
-    if (size > MAX_JOB_FILE_BYTES) throw new CommandError(`Error getting job struct: standard input is larger than ${MAX_JOB_FILE_BYTES} bytes`);
+    if (size > MAX_JOB_FILE_BYTES)
+      throw new CommandError(`Error getting job struct: standard input is larger than ${MAX_JOB_FILE_BYTES} bytes`);
   }
   return Buffer.concat(chunks);
 }

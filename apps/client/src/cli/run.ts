@@ -13,7 +13,11 @@ const CLIENT_USAGE = `
   -ca-cert, -client-cert, -client-key, -tls-server-name, -tls-skip-verify`;
 
 /** Finds the command that the first words name and runs it. Gives the exit code; writes every failure as one message. */
-export async function runCommand(commands: readonly Command[], context: CommandContext, argv: readonly string[]): Promise<number> {
+export async function runCommand(
+  commands: readonly Command[],
+  context: CommandContext,
+  argv: readonly string[],
+): Promise<number> {
   const say = (text: string): void => void context.stderr.write(`${text}\n`);
   const first = argv[0];
   if (first === undefined || ["-h", "-help", "--help", "help"].includes(first)) {
@@ -24,14 +28,17 @@ export async function runCommand(commands: readonly Command[], context: CommandC
     context.stdout.write(`Outrider v${VERSION}\n`);
     return 0;
   }
-  const command = commands.find((c) => c.name === first) ?? commands.find((c) => c.name === `${first} ${argv[1] ?? ""}`);
+  const command =
+    commands.find((c) => c.name === first) ?? commands.find((c) => c.name === `${first} ${argv[1] ?? ""}`);
   if (command === undefined) {
     const family = commands.filter((c) => c.name.startsWith(`${first} `));
     if (family.length > 0 && (argv[1] === undefined || argv[1].startsWith("-"))) {
       context.stdout.write(`${columns(family.map((c) => [`outrider ${c.name}`, c.synopsis]))}\n`);
       return argv[1] === undefined ? 1 : 0;
     }
-    say(`outrider: there is no command ${JSON.stringify(argv.slice(0, family.length > 0 ? 2 : 1).join(" "))}; \`outrider help\` lists them`);
+    say(
+      `outrider: there is no command ${JSON.stringify(argv.slice(0, family.length > 0 ? 2 : 1).join(" "))}; \`outrider help\` lists them`,
+    );
     return 127;
   }
   const spec: FlagSpec = command.client ? { ...CLIENT_FLAGS, ...command.flags } : command.flags;
@@ -41,7 +48,9 @@ export async function runCommand(commands: readonly Command[], context: CommandC
   } catch (error) {
     if (context.signal.aborted && error === context.signal.reason) return 130;
     if (error instanceof UsageError && error.flag === "help") {
-      context.stdout.write(`Usage: ${command.usage}\n${command.client ? `\nOf every command that talks to an agent:${CLIENT_USAGE}\n` : ""}`);
+      context.stdout.write(
+        `Usage: ${command.usage}\n${command.client ? `\nOf every command that talks to an agent:${CLIENT_USAGE}\n` : ""}`,
+      );
       return 0;
     }
     say(worded(error, context));
@@ -51,13 +60,16 @@ export async function runCommand(commands: readonly Command[], context: CommandC
 }
 
 function worded(error: unknown, context: CommandContext): string {
-  if (error instanceof CommandError || error instanceof UsageError || error instanceof ApiError) return emphasized(error.message, context);
+  if (error instanceof CommandError || error instanceof UsageError || error instanceof ApiError)
+    return emphasized(error.message, context);
   if (isOutriderError(error)) return emphasized(`${error.message} (${error.code})`, context);
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
 const emphasized = (text: string, context: CommandContext): string =>
-  context.stderr.isTTY === true && !context.env["NO_COLOR"] && !context.env["NOMAD_CLI_NO_COLOR"] ? styleText("red", text) : text;
+  context.stderr.isTTY === true && !context.env["NO_COLOR"] && !context.env["NOMAD_CLI_NO_COLOR"]
+    ? styleText("red", text)
+    : text;
 
 function overview(commands: readonly Command[]): string {
   return `Usage: outrider <command> [options] [arguments]\n\n${columns([...commands].sort((a, b) => (a.name < b.name ? -1 : 1)).map((c) => [`  ${c.name}`, c.synopsis]))}\n\n\`outrider <command> -help\` shows the options of one.\n`;

@@ -68,7 +68,9 @@ export interface TaskStateView {
   StartedAt?: Maybe<string>;
   FinishedAt?: Maybe<string>;
   Paused?: Maybe<string>;
-  Events?: Maybe<{ Type?: Maybe<string>; Time?: Maybe<number>; DisplayMessage?: Maybe<string>; Message?: Maybe<string> }[]>;
+  Events?: Maybe<
+    { Type?: Maybe<string>; Time?: Maybe<number>; DisplayMessage?: Maybe<string>; Message?: Maybe<string> }[]
+  >;
 }
 
 export interface AllocView {
@@ -96,8 +98,20 @@ export interface AllocView {
   Metrics?: Maybe<PlacementFailureView>;
   Job?: Maybe<{ Version?: Maybe<number>; TaskGroups?: Maybe<GroupView[]> }>;
   AllocatedResources?: Maybe<{
-    Tasks?: Maybe<Record<string, { Cpu?: Maybe<{ CpuShares?: Maybe<number> }>; Memory?: Maybe<{ MemoryMB?: Maybe<number>; MemoryMaxMB?: Maybe<number> }> }>>;
-    Shared?: Maybe<{ DiskMB?: Maybe<number>; Ports?: Maybe<PortView[]>; Networks?: Maybe<{ DynamicPorts?: Maybe<{ Label: string }[]> }[]> }>;
+    Tasks?: Maybe<
+      Record<
+        string,
+        {
+          Cpu?: Maybe<{ CpuShares?: Maybe<number> }>;
+          Memory?: Maybe<{ MemoryMB?: Maybe<number>; MemoryMaxMB?: Maybe<number> }>;
+        }
+      >
+    >;
+    Shared?: Maybe<{
+      DiskMB?: Maybe<number>;
+      Ports?: Maybe<PortView[]>;
+      Networks?: Maybe<{ DynamicPorts?: Maybe<{ Label: string }[]> }[]>;
+    }>;
   }>;
 }
 
@@ -142,14 +156,37 @@ export interface JobView {
 }
 
 export interface JobSummaryView {
-  Summary?: Maybe<Record<string, { Queued?: number; Starting?: number; Running?: number; Failed?: number; Complete?: number; Lost?: number; Unknown?: number }>>;
+  Summary?: Maybe<
+    Record<
+      string,
+      {
+        Queued?: number;
+        Starting?: number;
+        Running?: number;
+        Failed?: number;
+        Complete?: number;
+        Lost?: number;
+        Unknown?: number;
+      }
+    >
+  >;
   Children?: Maybe<{ Pending?: number; Running?: number; Dead?: number }>;
 }
 
 export interface UsageView {
   ResourceUsage?: Maybe<{
-    MemoryStats?: Maybe<{ RSS?: Maybe<number>; Swap?: Maybe<number>; Usage?: Maybe<number>; Measured?: Maybe<string[]> }>;
-    CpuStats?: Maybe<{ TotalTicks?: Maybe<number>; Percent?: Maybe<number>; SystemMode?: Maybe<number>; UserMode?: Maybe<number> }>;
+    MemoryStats?: Maybe<{
+      RSS?: Maybe<number>;
+      Swap?: Maybe<number>;
+      Usage?: Maybe<number>;
+      Measured?: Maybe<string[]>;
+    }>;
+    CpuStats?: Maybe<{
+      TotalTicks?: Maybe<number>;
+      Percent?: Maybe<number>;
+      SystemMode?: Maybe<number>;
+      UserMode?: Maybe<number>;
+    }>;
   }>;
   Tasks?: Maybe<Record<string, UsageView>>;
 }
@@ -171,14 +208,39 @@ export interface NodeListView {
 export interface NodeView extends NodeListView {
   HTTPAddr?: Maybe<string>;
   TLSEnabled?: Maybe<boolean>;
-  Drivers?: Maybe<Record<string, { Detected?: Maybe<boolean>; Healthy?: Maybe<boolean>; HealthDescription?: Maybe<string>; UpdateTime?: Maybe<string> }>>;
-  Events?: Maybe<{ Message?: Maybe<string>; Subsystem?: Maybe<string>; Timestamp?: Maybe<string>; Details?: Maybe<Record<string, string>> }[]>;
+  Drivers?: Maybe<
+    Record<
+      string,
+      {
+        Detected?: Maybe<boolean>;
+        Healthy?: Maybe<boolean>;
+        HealthDescription?: Maybe<string>;
+        UpdateTime?: Maybe<string>;
+      }
+    >
+  >;
+  Events?: Maybe<
+    {
+      Message?: Maybe<string>;
+      Subsystem?: Maybe<string>;
+      Timestamp?: Maybe<string>;
+      Details?: Maybe<Record<string, string>>;
+    }[]
+  >;
   Attributes?: Maybe<Record<string, string>>;
   Meta?: Maybe<Record<string, string>>;
   HostVolumes?: Maybe<Record<string, unknown>>;
   HostNetworks?: Maybe<Record<string, unknown>>;
-  NodeResources?: Maybe<{ Cpu?: Maybe<{ CpuShares?: Maybe<number> }>; Memory?: Maybe<{ MemoryMB?: Maybe<number> }>; Disk?: Maybe<{ DiskMB?: Maybe<number> }> }>;
-  ReservedResources?: Maybe<{ Cpu?: Maybe<{ CpuShares?: Maybe<number> }>; Memory?: Maybe<{ MemoryMB?: Maybe<number> }>; Disk?: Maybe<{ DiskMB?: Maybe<number> }> }>;
+  NodeResources?: Maybe<{
+    Cpu?: Maybe<{ CpuShares?: Maybe<number> }>;
+    Memory?: Maybe<{ MemoryMB?: Maybe<number> }>;
+    Disk?: Maybe<{ DiskMB?: Maybe<number> }>;
+  }>;
+  ReservedResources?: Maybe<{
+    Cpu?: Maybe<{ CpuShares?: Maybe<number> }>;
+    Memory?: Maybe<{ MemoryMB?: Maybe<number> }>;
+    Disk?: Maybe<{ DiskMB?: Maybe<number> }>;
+  }>;
 }
 
 export interface HostStatsView {
@@ -186,5 +248,15 @@ export interface HostStatsView {
   CPUTicksConsumed?: Maybe<number>;
   Memory?: Maybe<{ Total?: Maybe<number>; Available?: Maybe<number>; Used?: Maybe<number>; Free?: Maybe<number> }>;
   CPU?: Maybe<{ CPU?: Maybe<string>; User?: Maybe<number>; System?: Maybe<number>; Idle?: Maybe<number> }[]>;
-  DiskStats?: Maybe<{ Device?: Maybe<string>; Mountpoint?: Maybe<string>; Size?: Maybe<number>; Used?: Maybe<number>; Available?: Maybe<number>; UsedPercent?: Maybe<number>; InodesUsedPercent?: Maybe<number> }[]>;
+  DiskStats?: Maybe<
+    {
+      Device?: Maybe<string>;
+      Mountpoint?: Maybe<string>;
+      Size?: Maybe<number>;
+      Used?: Maybe<number>;
+      Available?: Maybe<number>;
+      UsedPercent?: Maybe<number>;
+      InodesUsedPercent?: Maybe<number>;
+    }[]
+  >;
 }

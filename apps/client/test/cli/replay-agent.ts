@@ -23,18 +23,29 @@ export interface Recording {
   readonly exchanges: readonly Exchange[];
 }
 
-export const recording = (name: string): Recording => JSON.parse(readFileSync(new URL(`../fixtures/cli/${name}.json`, import.meta.url), "utf8")) as Recording;
+export const recording = (name: string): Recording =>
+  JSON.parse(readFileSync(new URL(`../fixtures/cli/${name}.json`, import.meta.url), "utf8")) as Recording;
 
 /** The same call whatever the order of its parameters; the region is only a hint of the tool. */
 const normal = (method: string, path: string): string => {
   const url = new URL(path, "http://x");
   url.searchParams.delete("region");
   url.searchParams.sort();
-  return `${method} ${url.pathname}?${url.searchParams}`;
+  return `${method} ${url.pathname}?${url.searchParams.toString()}`;
 };
 
 /** Answers what a real agent answered, each recorded call once and in order; the last one of a kind again and again. */
-export async function replayAgent(record: Recording, o: { settled?: () => boolean } = {}): Promise<{ address: string; asked: string[]; missed: string[]; unused: () => string[]; bodies: unknown[]; close(): Promise<void> }> {
+export async function replayAgent(
+  record: Recording,
+  o: { settled?: () => boolean } = {},
+): Promise<{
+  address: string;
+  asked: string[];
+  missed: string[];
+  unused: () => string[];
+  bodies: unknown[];
+  close(): Promise<void>;
+}> {
   const left = new Map<string, Exchange[]>();
   for (const e of record.exchanges) {
     const key = normal(e.method, e.path);
@@ -62,7 +73,8 @@ export async function replayAgent(record: Recording, o: { settled?: () => boolea
       if (e.status === null) return; // the tool hung up first
       response.writeHead(e.status, { ...e.response_headers, "content-type": "application/json" });
       if (e.frames) {
-        const write = (f: { json?: unknown; text?: string }): unknown => response.write(f.json === undefined ? (f.text ?? "") : JSON.stringify(f.json));
+        const write = (f: { json?: unknown; text?: string }): unknown =>
+          response.write(f.json === undefined ? (f.text ?? "") : JSON.stringify(f.json));
         for (const f of e.frames.filter((x) => x.ms <= 1000)) write(f);
         // A follower shows the end of what there is after a second; what comes later follows then.
         const rest = (): void => {
@@ -71,7 +83,8 @@ export async function replayAgent(record: Recording, o: { settled?: () => boolea
           response.end();
         };
         rest();
-      } else response.end(e.response_body === undefined ? (e.response_body_text ?? "") : JSON.stringify(e.response_body));
+      } else
+        response.end(e.response_body === undefined ? (e.response_body_text ?? "") : JSON.stringify(e.response_body));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -15,7 +15,12 @@ const DEFAULT_TAIL_LINES = 10;
 const SETTLE_MS = 1000;
 
 /** The node's own address first, since it holds the files; the agent that was named when the node does not answer. */
-async function open(client: ApiClient, alloc: AllocView, query: Record<string, string | number | boolean>, signal: AbortSignal): Promise<Readable> {
+async function open(
+  client: ApiClient,
+  alloc: AllocView,
+  query: Record<string, string | number | boolean>,
+  signal: AbortSignal,
+): Promise<Readable> {
   const path = `/v1/client/fs/logs/${alloc.ID}`;
   let node: NodeView | undefined;
   try {
@@ -58,7 +63,8 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
   try {
     stream = await open(client, alloc, query, context.signal);
   } catch (error) {
-    if (error instanceof ApiError) throw new CommandError(`Failed to read ${type} file: error reading file: ${error.message}`, { cause: error });
+    if (error instanceof ApiError)
+      throw new CommandError(`Failed to read ${type} file: error reading file: ${error.message}`, { cause: error });
     throw error;
   }
   let keep = tail && !byBytes ? new LastLines(lines) : undefined;
@@ -67,7 +73,8 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
     keep = undefined;
     if (kept !== undefined) context.stdout.write(kept.take());
   };
-  if (follow && keep !== undefined) void sleep(SETTLE_MS, { signal: context.signal, clock: context.clock }).then(release, () => undefined);
+  if (follow && keep !== undefined)
+    void sleep(SETTLE_MS, { signal: context.signal, clock: context.clock }).then(release, () => undefined);
   try {
     for await (const frame of frames(stream)) {
       if (frame.FileEvent) context.stderr.write(`outrider: ${frame.FileEvent}\n`);
@@ -98,7 +105,17 @@ export const allocLogs: Command = {
   -n <lines>    How many lines of the end
   -c <bytes>    How many bytes of the end
   -verbose      Accepted for compatibility`,
-  flags: { f: "bool", stderr: "bool", stdout: "bool", task: "string", job: "bool", tail: "bool", n: "int", c: "int", verbose: "bool" },
+  flags: {
+    f: "bool",
+    stderr: "bool",
+    stdout: "bool",
+    task: "string",
+    job: "bool",
+    tail: "bool",
+    n: "int",
+    c: "int",
+    verbose: "bool",
+  },
   client: true,
   run,
 };

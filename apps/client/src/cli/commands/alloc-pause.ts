@@ -7,9 +7,13 @@ const ACTIONS = ["pause", "run", "scheduled"];
 
 async function run(context: CommandContext, flags: ParsedFlags): Promise<number> {
   const action = flags.string("state", "pause");
-  if (!ACTIONS.includes(action)) throw new CommandError(`Pause action must be one of "pause", "run", or "scheduled" but got ${JSON.stringify(action)}`);
+  if (!ACTIONS.includes(action))
+    throw new CommandError(
+      `Pause action must be one of "pause", "run", or "scheduled" but got ${JSON.stringify(action)}`,
+    );
   const [id, named] = flags.args;
-  if (id === undefined || flags.args.length > 2) throw new CommandError("This command takes one or two arguments: <allocation> [<task>]");
+  if (id === undefined || flags.args.length > 2)
+    throw new CommandError("This command takes one or two arguments: <allocation> [<task>]");
   const client = clientOf(context, flags);
   const alloc = await findAlloc(client, id);
   const task = flags.string("task") || named || "";
@@ -25,7 +29,10 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
     }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    throw new CommandError(`${asking ? "Error getting task pause state" : "Error setting pause state"}: ${error.message}`, { cause: error });
+    throw new CommandError(
+      `${asking ? "Error getting task pause state" : "Error setting pause state"}: ${error.message}`,
+      { cause: error },
+    );
   }
   return 0;
 }

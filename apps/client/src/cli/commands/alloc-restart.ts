@@ -5,17 +5,20 @@ import type { ParsedFlags } from "../go-flags.ts";
 
 async function run(context: CommandContext, flags: ParsedFlags): Promise<number> {
   const [id, named] = flags.args;
-  if (id === undefined || flags.args.length > 2) throw new CommandError("This command takes one or two arguments: <allocation> [<task>]");
+  if (id === undefined || flags.args.length > 2)
+    throw new CommandError("This command takes one or two arguments: <allocation> [<task>]");
   const task = flags.string("task") || named || "";
   const all = flags.bool("all-tasks");
-  if (all && task !== "") throw new CommandError("The -all-tasks option is not allowed when restarting a specific task.");
+  if (all && task !== "")
+    throw new CommandError("The -all-tasks option is not allowed when restarting a specific task.");
   const client = clientOf(context, flags);
   const alloc = await findAlloc(client, id);
   if (task !== "") checkTask(alloc, task);
   try {
     await client.put(`/v1/client/allocation/${alloc.ID}/restart`, { TaskName: task, AllTasks: all });
   } catch (error) {
-    if (error instanceof ApiError) throw new CommandError(`Failed to restart allocation: ${error.message}`, { cause: error });
+    if (error instanceof ApiError)
+      throw new CommandError(`Failed to restart allocation: ${error.message}`, { cause: error });
     throw error;
   }
   return 0;

@@ -5,7 +5,8 @@ import type { ParsedFlags } from "../go-flags.ts";
 
 async function run(context: CommandContext, flags: ParsedFlags): Promise<number> {
   const [id, named] = flags.args;
-  if (id === undefined || flags.args.length > 2) throw new CommandError("This command takes one or two arguments: <allocation> [<task>]");
+  if (id === undefined || flags.args.length > 2)
+    throw new CommandError("This command takes one or two arguments: <allocation> [<task>]");
   const client = clientOf(context, flags);
   const alloc = await findAlloc(client, id);
   const task = flags.string("task") || named || "";
@@ -13,7 +14,8 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
   try {
     await client.put(`/v1/client/allocation/${alloc.ID}/signal`, { Task: task, Signal: flags.string("s", "SIGKILL") });
   } catch (error) {
-    if (error instanceof ApiError) throw new CommandError(`Error signalling allocation: ${error.message}`, { cause: error });
+    if (error instanceof ApiError)
+      throw new CommandError(`Error signalling allocation: ${error.message}`, { cause: error });
     throw error;
   }
   return 0;

@@ -1,6 +1,17 @@
 import { clientOf, type Command, type CommandContext } from "../command.ts";
 import { findAlloc } from "../find-one.ts";
-import { ago, bytes, columns, goDuration, instant, instantOf, keyValues, orNone, printable, shortId } from "../format.ts";
+import {
+  ago,
+  bytes,
+  columns,
+  goDuration,
+  instant,
+  instantOf,
+  keyValues,
+  orNone,
+  printable,
+  shortId,
+} from "../format.ts";
 import type { ParsedFlags } from "../go-flags.ts";
 import { placementFailure } from "../placement-failure.ts";
 import type { AllocView, PortView, TaskStateView, UsageView } from "../views.ts";
@@ -29,7 +40,8 @@ const lifecycleOf = (alloc: AllocView, task: string): string => {
   return lifecycle.Sidecar ? `${lifecycle.Hook} sidecar` : lifecycle.Hook;
 };
 
-const time = (view: View, ns: number | null | undefined): string => (view.verbose ? instant(ns ?? 0) : ago(ns ?? 0, view.nowMs));
+const time = (view: View, ns: number | null | undefined): string =>
+  view.verbose ? instant(ns ?? 0) : ago(ns ?? 0, view.nowMs);
 
 function basics(view: View): string {
   const { alloc, verbose } = view;
@@ -74,14 +86,22 @@ function addresses(alloc: AllocView): string | undefined {
   const shared = alloc.AllocatedResources?.Shared;
   const ports = shared?.Ports ?? [];
   if (ports.length === 0) return undefined;
-  const dynamic = new Set((shared?.Networks ?? []).flatMap((network) => (network.DynamicPorts ?? []).map((p) => p.Label)));
+  const dynamic = new Set(
+    (shared?.Networks ?? []).flatMap((network) => (network.DynamicPorts ?? []).map((p) => p.Label)),
+  );
   const address = (p: PortView): string => `${p.HostIP ?? ""}:${p.Value}${p.To && p.To > 0 ? ` -> ${p.To}` : ""}`;
   return `Allocation Addresses:\n${columns([["Label", "Dynamic", "Address"], ...ports.map((p) => [`*${p.Label}`, dynamic.has(p.Label) ? "yes" : "no", address(p)])])}`;
 }
 
 function checkTable(checks: readonly CheckView[]): string | undefined {
   if (checks.length === 0) return undefined;
-  const rows = checks.map((c) => [c.Service ?? "", c.Task ? c.Task : "(group)", c.Check ?? "", c.Mode ?? "", c.Status ?? ""]);
+  const rows = checks.map((c) => [
+    c.Service ?? "",
+    c.Task ? c.Task : "(group)",
+    c.Check ?? "",
+    c.Mode ?? "",
+    c.Status ?? "",
+  ]);
   return `Nomad Service Checks:\n${columns([["Service", "Task", "Name", "Mode", "Status"], ...rows.sort((a, b) => (a.join() < b.join() ? -1 : 1))])}`;
 }
 
@@ -97,7 +117,12 @@ function resources(view: View, task: string): string {
   const disk = bytes((alloc.AllocatedResources?.Shared?.DiskMB ?? 0) * 2 ** 20);
   const text = `Task Resources:\n${columns([
     ["CPU", "Memory", "Disk", "Addresses"],
-    [used ? cpu : cpu.slice(cpu.indexOf("/") + 1), `${used ? `${bytes(measured ?? 0)}/` : ""}${limit}${most}`, disk, ""],
+    [
+      used ? cpu : cpu.slice(cpu.indexOf("/") + 1),
+      `${used ? `${bytes(measured ?? 0)}/` : ""}${limit}${most}`,
+      disk,
+      "",
+    ],
   ])}`;
   if (!view.stats || !used) return text;
   const percent = (n: number | null | undefined): string => `${(n ?? 0).toFixed(2)}%`;
@@ -161,7 +186,12 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
   if (id === undefined) {
     const { value } = await client.get<AllocView[]>("/v1/allocations");
     if (flags.bool("json")) context.stdout.write(`${JSON.stringify(value, null, 4)}\n`);
-    else context.stdout.write(value.length === 0 ? "No allocations\n" : `${value.map((a) => `${shortId(a.ID)}  ${a.Name ?? ""}  ${a.ClientStatus ?? ""}`).join("\n")}\n`);
+    else
+      context.stdout.write(
+        value.length === 0
+          ? "No allocations\n"
+          : `${value.map((a) => `${shortId(a.ID)}  ${a.Name ?? ""}  ${a.ClientStatus ?? ""}`).join("\n")}\n`,
+      );
     return 0;
   }
   const alloc = await findAlloc(client, id);

@@ -5,7 +5,8 @@ import { Monitor } from "../monitor.ts";
 
 async function run(context: CommandContext, flags: ParsedFlags): Promise<number> {
   const id = flags.args[0];
-  if (id === undefined || flags.args.length > 1) throw new CommandError("This command takes one argument: <allocation>");
+  if (id === undefined || flags.args.length > 1)
+    throw new CommandError("This command takes one argument: <allocation>");
   const client = clientOf(context, flags);
   const alloc = await findAlloc(client, id);
   const { value } = await client.put<{ EvalID: string }>(`/v1/allocation/${alloc.ID}/stop`, undefined, {

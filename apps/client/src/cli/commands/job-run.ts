@@ -1,6 +1,6 @@
 import { ApiError } from "../api-client.ts";
 import { clientOf, CommandError, type Command, type CommandContext } from "../command.ts";
-import { ago, instant, printable } from "../format.ts";
+import { instant, printable, until } from "../format.ts";
 import { UsageError, type ParsedFlags } from "../go-flags.ts";
 import { Monitor } from "../monitor.ts";
 import { JOB_FILE_FLAGS, readJob } from "../read-job.ts";
@@ -20,7 +20,8 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
     return 0;
   }
   const check = flags.string("check-index");
-  if (check !== "" && !/^\d{1,15}$/.test(check)) throw new UsageError(`flag -check-index: ${JSON.stringify(check)} is not an index`, "check-index");
+  if (check !== "" && !/^\d{1,15}$/.test(check))
+    throw new UsageError(`flag -check-index: ${JSON.stringify(check)} is not an index`, "check-index");
   const client = clientOf(context, flags);
   const body = {
     Job: job,
@@ -34,7 +35,8 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
     answer = (await client.put<RegisterAnswer>("/v1/jobs", body)).value;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    if (check !== "" && error.body.includes("Enforcing job modify index")) throw new CommandError(`${error.body}\nJob not updated`, { cause: error });
+    if (check !== "" && error.body.includes("Enforcing job modify index"))
+      throw new CommandError(`${error.body}\nJob not updated`, { cause: error });
     throw new CommandError(`Error submitting job: ${error.message}`, { cause: error });
   }
   if (answer.Warnings) context.stdout.write(`Job Warnings:\n${printable(answer.Warnings)}\n\n`);
@@ -43,8 +45,17 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
     if (job.Periodic && !job.ParameterizedJob) {
       const now = context.clock.now();
       const specs = job.Periodic.Specs?.length ? job.Periodic.Specs : [job.Periodic.Spec ?? ""];
-      const next = specs.map((spec) => parseCron(spec, { timezone: job.Periodic?.TimeZone || "UTC" }).next(now)?.getTime()).filter((t) => t !== undefined);
-      if (next.length > 0) context.stdout.write(`Approximate next launch time: ${instant(Math.min(...next) * 1e6)} (${ago(Math.min(...next) * 1e6, now)})\n`);
+      const next = specs
+        .map((spec) =>
+          parseCron(spec, { timezone: job.Periodic?.TimeZone || "UTC" })
+            .next(now)
+            ?.getTime(),
+        )
+        .filter((t) => t !== undefined);
+      if (next.length > 0)
+        context.stdout.write(
+          `Approximate next launch time: ${instant(Math.min(...next) * 1e6)} (${until(Math.min(...next), now)})\n`,
+        );
     } else if (answer.EvalID !== "" && !job.ParameterizedJob) context.stdout.write(`Evaluation ID: ${answer.EvalID}\n`);
     return 0;
   }

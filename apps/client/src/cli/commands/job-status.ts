@@ -2,18 +2,27 @@ import { parseCron } from "@outrider/cron-schedule";
 import { clientOf, type Command, type CommandContext } from "../command.ts";
 import { deploymentText } from "../deployment-text.ts";
 import { findJob } from "../find-one.ts";
-import { ago, columns, instant, keyValues, printable, shortId } from "../format.ts";
+import { ago, columns, instant, keyValues, printable, shortId, until } from "../format.ts";
 import type { ParsedFlags } from "../go-flags.ts";
 import type { ApiClient } from "../api-client.ts";
 import { placementFailure } from "../placement-failure.ts";
 import type { AllocView, DeploymentView, EvaluationView, JobListView, JobSummaryView, JobView } from "../views.ts";
 
-const typeOf = (job: JobListView): string => `${job.Type ?? ""}${job.Periodic ? "/periodic" : ""}${job.ParameterizedJob ? "/parameterized" : ""}`;
-const statusOf = (job: { Status?: string | null | undefined; Stop?: boolean | null | undefined }): string => `${job.Status ?? ""}${job.Stop ? " (stopped)" : ""}`;
+const typeOf = (job: JobListView): string =>
+  `${job.Type ?? ""}${job.Periodic ? "/periodic" : ""}${job.ParameterizedJob ? "/parameterized" : ""}`;
+const statusOf = (job: { Status?: string | null | undefined; Stop?: boolean | null | undefined }): string =>
+  `${job.Status ?? ""}${job.Stop ? " (stopped)" : ""}`;
 
 function list(jobs: readonly JobListView[], namespaces: boolean): string {
   if (jobs.length === 0) return "No running jobs";
-  const rows = jobs.map((job) => [job.ID, ...(namespaces ? [job.Namespace ?? "default"] : []), typeOf(job), String(job.Priority ?? 0), statusOf(job), instant(job.SubmitTime ?? 0)]);
+  const rows = jobs.map((job) => [
+    job.ID,
+    ...(namespaces ? [job.Namespace ?? "default"] : []),
+    typeOf(job),
+    String(job.Priority ?? 0),
+    statusOf(job),
+    instant(job.SubmitTime ?? 0),
+  ]);
   return columns([["ID", ...(namespaces ? ["Namespace"] : []), "Type", "Priority", "Status", "Submit Date"], ...rows]);
 }
 
@@ -29,7 +38,7 @@ function nextLaunch(job: JobView, nowMs: number): string | undefined {
   });
   if (times.length === 0) return undefined;
   const at = Math.min(...times);
-  return `${instant(at * 1e6)} (${ago(at * 1e6, nowMs)})`;
+  return `${instant(at * 1e6)} (${until(at, nowMs)})`;
 }
 
 function basics(job: JobView, nowMs: number): string {
@@ -53,17 +62,27 @@ function basics(job: JobView, nowMs: number): string {
 function summaryTable(summary: JobSummaryView): string {
   const rows = Object.entries(summary.Summary ?? {})
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([group, s]) => [group, s.Queued, s.Starting, s.Running, s.Failed, s.Complete, s.Lost, s.Unknown].map((v) => String(v ?? 0)));
+    .map(([group, s]) =>
+      [group, s.Queued, s.Starting, s.Running, s.Failed, s.Complete, s.Lost, s.Unknown].map((v) => String(v ?? 0)),
+    );
   return `Summary\n${columns([["Task Group", "Queued", "Starting", "Running", "Failed", "Complete", "Lost", "Unknown"], ...rows])}`;
 }
 
-function childrenTable(title: string, listTitle: string, summary: JobSummaryView, children: readonly JobListView[]): string {
+function childrenTable(
+  title: string,
+  listTitle: string,
+  summary: JobSummaryView,
+  children: readonly JobListView[],
+): string {
   const c = summary.Children ?? {};
   const counts = columns([
     ["Pending", "Running", "Dead"],
     [String(c.Pending ?? 0), String(c.Running ?? 0), String(c.Dead ?? 0)],
   ]);
-  const rows = children.length === 0 ? "No instances" : columns([["ID", "Status"], ...children.map((child) => [child.ID, child.Status ?? ""])]);
+  const rows =
+    children.length === 0
+      ? "No instances"
+      : columns([["ID", "Status"], ...children.map((child) => [child.ID, child.Status ?? ""])]);
   return `${title}\n${counts}\n\n${listTitle}\n${rows}`;
 }
 
@@ -104,7 +123,18 @@ function allocationTable(allocs: readonly AllocView[], verbose: boolean, nowMs: 
       time(a.CreateTime),
       time(a.ModifyTime),
     ]);
-  const heading = ["ID", ...(verbose ? ["Eval ID"] : []), "Node ID", ...(verbose ? ["Node Name"] : []), "Task Group", "Version", "Desired", "Status", "Created", "Modified"];
+  const heading = [
+    "ID",
+    ...(verbose ? ["Eval ID"] : []),
+    "Node ID",
+    ...(verbose ? ["Node Name"] : []),
+    "Task Group",
+    "Version",
+    "Desired",
+    "Status",
+    "Created",
+    "Modified",
+  ];
   return `Allocations\n${columns([heading, ...rows])}`;
 }
 
@@ -120,7 +150,8 @@ async function one(context: CommandContext, flags: ParsedFlags, client: ApiClien
     const { value: summary } = await client.get<JobSummaryView>(`${path}/summary`, { namespace });
     const kind = job.Periodic ? "periodic" : "dispatch";
     const { value: children } = await client.get<JobListView[]>("/v1/jobs", { prefix: `${stub.ID}/${kind}-` });
-    if (job.Periodic) return `${basics(job, nowMs)}\n\n${childrenTable("Children Job Summary", "Previously Launched Jobs", summary, children)}`;
+    if (job.Periodic)
+      return `${basics(job, nowMs)}\n\n${childrenTable("Children Job Summary", "Previously Launched Jobs", summary, children)}`;
     const p = job.ParameterizedJob ?? {};
     const parameters = keyValues([
       ["Payload", p.Payload || "optional"],
@@ -129,7 +160,10 @@ async function one(context: CommandContext, flags: ParsedFlags, client: ApiClien
     ]);
     return `${basics(job, nowMs)}\n\nParameterized Job\n${parameters}\n\n${childrenTable("Parameterized Job Summary", "Dispatched Jobs", summary, children)}`;
   }
-  const { value: allocs } = await client.get<AllocView[]>(`${path}/allocations`, { all: flags.bool("all-allocs"), namespace });
+  const { value: allocs } = await client.get<AllocView[]>(`${path}/allocations`, {
+    all: flags.bool("all-allocs"),
+    namespace,
+  });
   const { value: evaluations } = await client.get<EvaluationView[]>(`${path}/evaluations`, { namespace });
   const { value: deployment } = await client.get<DeploymentView | null>(`${path}/deployment`, { namespace });
   const { value: summary } = await client.get<JobSummaryView>(`${path}/summary`, { namespace });
@@ -149,7 +183,8 @@ async function whole(client: ApiClient, prefix: string): Promise<Record<string, 
   const stub = await findJob(client, prefix);
   const path = `/v1/job/${encodeURIComponent(stub.ID)}`;
   const namespace = stub.Namespace ?? "default";
-  const get = async (rest: string, query: Record<string, string | boolean> = {}): Promise<unknown> => (await client.get<unknown>(`${path}${rest}`, { namespace, ...query })).value;
+  const get = async (rest: string, query: Record<string, string | boolean> = {}): Promise<unknown> =>
+    (await client.get<unknown>(`${path}${rest}`, { namespace, ...query })).value;
   return {
     Summary: await get("/summary"),
     Allocations: await get("/allocations", { all: false }),
@@ -162,11 +197,15 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
   const client = clientOf(context, flags);
   const prefix = flags.args[0];
   if (flags.bool("json")) {
-    const value = prefix === undefined ? (await client.get<JobListView[]>("/v1/jobs")).value : [await whole(client, prefix)];
+    const value =
+      prefix === undefined ? (await client.get<JobListView[]>("/v1/jobs")).value : [await whole(client, prefix)];
     context.stdout.write(`${JSON.stringify(value, null, 4)}\n`);
     return 0;
   }
-  const text = prefix === undefined ? list((await client.get<JobListView[]>("/v1/jobs")).value, client.target.namespace === "*") : await one(context, flags, client, prefix);
+  const text =
+    prefix === undefined
+      ? list((await client.get<JobListView[]>("/v1/jobs")).value, client.target.namespace === "*")
+      : await one(context, flags, client, prefix);
   context.stdout.write(`${printable(text)}\n`);
   return 0;
 }

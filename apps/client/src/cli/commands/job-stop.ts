@@ -11,7 +11,10 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
   for (const prefix of flags.args) {
     const stub = await findJob(client, prefix);
     // Stopping the wrong job is not undone: a prefix must not be guessed silently.
-    if (stub.ID !== prefix.trim() && !flags.bool("yes")) throw new CommandError(`Prefix ${JSON.stringify(prefix)} matches job ${JSON.stringify(stub.ID)}: name it whole, or give -yes`);
+    if (stub.ID !== prefix.trim() && !flags.bool("yes"))
+      throw new CommandError(
+        `Prefix ${JSON.stringify(prefix)} matches job ${JSON.stringify(stub.ID)}: name it whole, or give -yes`,
+      );
     const path = `/v1/job/${encodeURIComponent(stub.ID)}`;
     const namespace = stub.Namespace ?? "default";
     const { value: job } = await client.get<JobView>(path, { namespace });
@@ -25,7 +28,11 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
     // A periodic or parameterized job has nothing of its own to follow.
     if (value.EvalID === "" || job.Periodic || job.ParameterizedJob) continue;
     if (flags.bool("detach")) context.stdout.write(`${value.EvalID}\n`);
-    else code = Math.max(code, await new Monitor(context, client, { verbose: flags.bool("verbose") }).evaluation(value.EvalID));
+    else
+      code = Math.max(
+        code,
+        await new Monitor(context, client, { verbose: flags.bool("verbose") }).evaluation(value.EvalID),
+      );
   }
   return code;
 }
@@ -42,7 +49,15 @@ export const jobStop: Command = {
   -eval-priority <n>  Priority of the evaluation
   -yes                A prefix that matches one job is enough
   -verbose            Whole ids`,
-  flags: { detach: "bool", purge: "bool", "no-shutdown-delay": "bool", global: "bool", "eval-priority": "int", yes: "bool", verbose: "bool" },
+  flags: {
+    detach: "bool",
+    purge: "bool",
+    "no-shutdown-delay": "bool",
+    global: "bool",
+    "eval-priority": "int",
+    yes: "bool",
+    verbose: "bool",
+  },
   client: true,
   run,
 };

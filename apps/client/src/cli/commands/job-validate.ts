@@ -15,11 +15,17 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
   if (path === undefined || flags.args.length > 1) throw new CommandError("This command takes one argument: <path>");
   const { job } = await readJob(context, flags, path);
   const client = clientOf(context, flags);
-  const { value } = await client.put<ValidateAnswer>("/v1/validate/job", { Job: job, Region: job.Region ?? "", Namespace: job.Namespace ?? "" });
+  const { value } = await client.put<ValidateAnswer>("/v1/validate/job", {
+    Job: job,
+    Region: job.Region ?? "",
+    Namespace: job.Namespace ?? "",
+  });
   const errors = value.ValidationErrors ?? [];
   if (errors.length > 0 || value.Error) {
     const list = errors.length > 0 ? errors : [value.Error as string];
-    throw new CommandError(`Job validation errors:\n${list.length} error${list.length === 1 ? "" : "s"} occurred:\n${list.map((text) => `\t* ${text}`).join("\n")}`);
+    throw new CommandError(
+      `Job validation errors:\n${list.length} error${list.length === 1 ? "" : "s"} occurred:\n${list.map((text) => `\t* ${text}`).join("\n")}`,
+    );
   }
   if (value.Warnings) context.stdout.write(`Job Warnings:\n${printable(value.Warnings)}\n\n`);
   context.stdout.write("Job validation successful\n");

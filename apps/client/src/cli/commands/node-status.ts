@@ -1,19 +1,42 @@
 import type { ApiClient } from "../api-client.ts";
 import { clientOf, CommandError, type Command, type CommandContext } from "../command.ts";
 import { findNode } from "../find-one.ts";
-import { ago, bytes, columns, goDuration, instant, instantOf, keyValues, orNone, printable, shortId } from "../format.ts";
+import {
+  ago,
+  bytes,
+  columns,
+  goDuration,
+  instant,
+  instantOf,
+  keyValues,
+  orNone,
+  printable,
+  shortId,
+} from "../format.ts";
 import type { ParsedFlags } from "../go-flags.ts";
 import type { AllocView, HostStatsView, NodeListView, NodeView, UsageView } from "../views.ts";
 
 const MIB = 2 ** 20;
-const byName = <T>(map: Record<string, T> | null | undefined): [string, T][] => Object.entries(map ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+const byName = <T>(map: Record<string, T> | null | undefined): [string, T][] =>
+  Object.entries(map ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
 
 async function list(client: ApiClient, flags: ParsedFlags): Promise<string> {
   const { value: nodes } = await client.get<NodeListView[]>("/v1/nodes", flags.bool("os") ? { os: true } : undefined);
   if (flags.bool("json")) return JSON.stringify(nodes, null, 4);
   if (nodes.length === 0) return "No nodes";
   const verbose = flags.bool("verbose");
-  const heading = ["ID", "Node Pool", "DC", "Name", "Class", ...(verbose ? ["Address", "Version"] : []), "Drain", "Eligibility", "Status", ...(flags.bool("allocs") ? ["Running Allocs"] : [])];
+  const heading = [
+    "ID",
+    "Node Pool",
+    "DC",
+    "Name",
+    "Class",
+    ...(verbose ? ["Address", "Version"] : []),
+    "Drain",
+    "Eligibility",
+    "Status",
+    ...(flags.bool("allocs") ? ["Running Allocs"] : []),
+  ];
   const rows: string[][] = [];
   for (const node of nodes) {
     const row = [
@@ -38,7 +61,10 @@ async function list(client: ApiClient, flags: ParsedFlags): Promise<string> {
 
 function basics(node: NodeView, stats: HostStatsView | undefined, verbose: boolean): string {
   const drivers = byName(node.Drivers).filter(([, d]) => d.Detected);
-  const names = (map: Record<string, unknown> | null | undefined): string => byName(map).map(([name]) => name).join(",") || "<none>";
+  const names = (map: Record<string, unknown> | null | undefined): string =>
+    byName(map)
+      .map(([name]) => name)
+      .join(",") || "<none>";
   return keyValues([
     ["ID", node.ID],
     ["Name", node.Name ?? ""],
@@ -57,20 +83,38 @@ function basics(node: NodeView, stats: HostStatsView | undefined, verbose: boole
           ["Host Volumes", names(node.HostVolumes)],
           ["Host Networks", names(node.HostNetworks)],
           ["CSI Volumes", "<none>"],
-          ["Driver Status", drivers.map(([name, d]) => (d.Healthy ? name : `${name} (unhealthy)`)).join(",") || "<none>"],
+          [
+            "Driver Status",
+            drivers.map(([name, d]) => (d.Healthy ? name : `${name} (unhealthy)`)).join(",") || "<none>",
+          ],
         ] as const)),
   ]);
 }
 
 function driverTable(node: NodeView): string {
-  const rows = byName(node.Drivers).map(([name, d]) => [name, String(d.Detected ?? false), String(d.Healthy ?? false), orNone(d.HealthDescription), instantOf(d.UpdateTime)]);
+  const rows = byName(node.Drivers).map(([name, d]) => [
+    name,
+    String(d.Detected ?? false),
+    String(d.Healthy ?? false),
+    orNone(d.HealthDescription),
+    instantOf(d.UpdateTime),
+  ]);
   return `Drivers\n${columns([["Driver", "Detected", "Healthy", "Message", "Time"], ...rows])}`;
 }
 
 function eventTable(node: NodeView, verbose: boolean): string {
-  const rows = [...(node.Events ?? [])]
-    .reverse()
-    .map((e) => [instantOf(e.Timestamp), e.Subsystem ?? "", e.Message ?? "", ...(verbose ? [byName(e.Details).map(([k, v]) => `${k} = ${v}`).join(" ") || "<none>"] : [])]);
+  const rows = [...(node.Events ?? [])].reverse().map((e) => [
+    instantOf(e.Timestamp),
+    e.Subsystem ?? "",
+    e.Message ?? "",
+    ...(verbose
+      ? [
+          byName(e.Details)
+            .map(([k, v]) => `${k} = ${v}`)
+            .join(" ") || "<none>",
+        ]
+      : []),
+  ]);
   return `Node Events\n${columns([["Time", "Subsystem", "Message", ...(verbose ? ["Details"] : [])], ...rows])}`;
 }
 
@@ -103,7 +147,12 @@ function allocated(running: readonly AllocView[], total: Totals): string {
   }
   return `Allocated Resources\n${columns([
     ["CPU", "Memory", "Disk", "Alloc Count"],
-    [`${cpu}/${total.cpu} MHz`, `${bytes(memory)}/${bytes(total.memory)}`, `${bytes(disk)}/${bytes(total.disk)}`, String(running.length)],
+    [
+      `${cpu}/${total.cpu} MHz`,
+      `${bytes(memory)}/${bytes(total.memory)}`,
+      `${bytes(disk)}/${bytes(total.disk)}`,
+      String(running.length),
+    ],
   ])}`;
 }
 
@@ -131,12 +180,14 @@ function hostDetails(stats: HostStatsView): string[] {
   const m = stats.Memory ?? {};
   return [
     `CPU Stats\n${(stats.CPU ?? [])
-      .map((c) => keyValues([
-        ["CPU", c.CPU ?? ""],
-        ["User", percent(c.User)],
-        ["System", percent(c.System)],
-        ["Idle", percent(c.Idle)],
-      ]))
+      .map((c) =>
+        keyValues([
+          ["CPU", c.CPU ?? ""],
+          ["User", percent(c.User)],
+          ["System", percent(c.System)],
+          ["Idle", percent(c.Idle)],
+        ]),
+      )
       .join("\n\n")}`,
     `Memory Stats\n${keyValues([
       ["Total", bytes(m.Total ?? 0)],
@@ -145,15 +196,17 @@ function hostDetails(stats: HostStatsView): string[] {
       ["Free", bytes(m.Free ?? 0)],
     ])}`,
     `Disk Stats\n${(stats.DiskStats ?? [])
-      .map((d) => keyValues([
-        ["Device", d.Device ?? ""],
-        ["MountPoint", d.Mountpoint ?? ""],
-        ["Size", bytes(d.Size ?? 0)],
-        ["Used", bytes(d.Used ?? 0)],
-        ["Available", bytes(d.Available ?? 0)],
-        ["Used Percent", percent(d.UsedPercent)],
-        ["Inodes Percent", percent(d.InodesUsedPercent)],
-      ]))
+      .map((d) =>
+        keyValues([
+          ["Device", d.Device ?? ""],
+          ["MountPoint", d.Mountpoint ?? ""],
+          ["Size", bytes(d.Size ?? 0)],
+          ["Used", bytes(d.Used ?? 0)],
+          ["Available", bytes(d.Available ?? 0)],
+          ["Used Percent", percent(d.UsedPercent)],
+          ["Inodes Percent", percent(d.InodesUsedPercent)],
+        ]),
+      )
       .join("\n\n")}`,
   ];
 }
@@ -199,14 +252,22 @@ async function one(context: CommandContext, flags: ParsedFlags, client: ApiClien
       parts.push(
         `Host Resource Utilization\n${columns([
           ["CPU", "Memory", "Disk"],
-          [`${Math.floor(stats.CPUTicksConsumed ?? 0)}/${total.cpu} MHz`, `${bytes(stats.Memory?.Used ?? 0)}/${bytes(stats.Memory?.Total ?? 0)}`, disk ? `${bytes(disk.Used ?? 0)}/${bytes(disk.Size ?? 0)}` : ""],
+          [
+            `${Math.floor(stats.CPUTicksConsumed ?? 0)}/${total.cpu} MHz`,
+            `${bytes(stats.Memory?.Used ?? 0)}/${bytes(stats.Memory?.Total ?? 0)}`,
+            disk ? `${bytes(disk.Used ?? 0)}/${bytes(disk.Size ?? 0)}` : "",
+          ],
         ])}`,
       );
       if (flags.bool("stats")) parts.push(...hostDetails(stats));
     }
   }
   parts.push(allocationTable(allocs, verbose, nowMs));
-  if (verbose) parts.push(`Attributes\n${keyValues(byName(node.Attributes))}`, `Meta\n${byName(node.Meta).length === 0 ? "<none>" : keyValues(byName(node.Meta))}`);
+  if (verbose)
+    parts.push(
+      `Attributes\n${keyValues(byName(node.Attributes))}`,
+      `Meta\n${byName(node.Meta).length === 0 ? "<none>" : keyValues(byName(node.Meta))}`,
+    );
   return parts.filter((part) => part !== undefined).join("\n\n");
 }
 

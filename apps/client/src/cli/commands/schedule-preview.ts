@@ -17,11 +17,23 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
       const cron = task.Schedule?.Cron;
       if (!cron) continue;
       found++;
-      const schedule = parseSchedule({ start: cron.Start ?? "", end: cron.End ?? "", ...(cron.Timezone ? { timezone: cron.Timezone } : {}) });
-      const rows = [...schedule.windows(now, { count })].map((w) => [w.localStart, w.localEnd, goDuration(w.durationMs * 1e6), w.dst ? `clock change: ${w.dst}` : ""]);
+      const schedule = parseSchedule({
+        start: cron.Start ?? "",
+        end: cron.End ?? "",
+        ...(cron.Timezone ? { timezone: cron.Timezone } : {}),
+      });
+      const rows = [...schedule.windows(now, { count })].map((w) => [
+        w.localStart,
+        w.localEnd,
+        goDuration(w.durationMs * 1e6),
+        w.dst ? `clock change: ${w.dst}` : "",
+      ]);
       const state = schedule.evaluate(now).inWindow ? "inside its window now" : "outside its window now";
       const title = `Task ${JSON.stringify(task.Name)} of group ${JSON.stringify(group.Name)} (${cron.Timezone || "local time"}): ${state}`;
-      const table = rows.length === 0 ? "No window opens in the years that can be looked at" : columns([["Start", "End", "Length", "Remark"], ...rows]);
+      const table =
+        rows.length === 0
+          ? "No window opens in the years that can be looked at"
+          : columns([["Start", "End", "Length", "Remark"], ...rows]);
       context.stdout.write(`${printable(`${found > 1 ? "\n" : ""}${title}\n${table}`)}\n`);
     }
   }
