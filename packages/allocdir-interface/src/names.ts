@@ -14,7 +14,6 @@ export function checkTaskName(name: string): void {
         ? "is reserved"
         : /[/\\]/.test(name)
           ? "has a path separator"
-          : // oxlint-disable-next-line no-control-regex
             /[\u0000-\u001f\u007f-\u009f\u2028\u2029]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/.test(
                 name,
               )

@@ -100,7 +100,6 @@ export function bytes(n: number): string {
 
 /** Terminal control characters out: what a server or a task's name says is never obeyed by the terminal. */
 export const printable = (text: string): string =>
-  // oxlint-disable-next-line no-control-regex
   text.replace(
     /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g,
     (c) => `\\x${(c.codePointAt(0) as number).toString(16).padStart(2, "0")}`,
