@@ -5,10 +5,10 @@ import type { DriverInstance } from "./driver-manager.ts";
 import type { DriverSource, OpenedDriver } from "./driver-source.ts";
 
 /** Delays between failed attempts to open a driver. */
-const OPEN_BASE_MS = 200;
-const OPEN_LIMIT_MS = 10_000;
+const OPEN_BASE_MS = 100;
+const OPEN_LIMIT_MS = 5_000;
 /** An instance that lived this long ends the counting of failures. */
-const HEALTHY_MS = 5_000;
+const HEALTHY_MS = 1_000;
 
 /** Options of a slot. */
 export interface DriverSlotOptions {

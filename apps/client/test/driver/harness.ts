@@ -46,7 +46,11 @@ export async function startHarness(o: { dataDir?: string; logLevel?: string } = 
   const make = (): Promise<ClientDrivers> =>
     createDriverManager({ dataDir, logger: noopLogger, driverCommand: DRIVER_COMMAND, driverLogLevel: o.logLevel ?? "debug", clock: systemClock });
   let drivers = await make();
-  const pid = (): number => (JSON.parse(readFileSync(join(dataDir, "driver", "driver.json"), "utf8")) as { pid: number }).pid;
+  const pid = (): number => {
+    const found = driverOf(dataDir);
+    if (found === undefined) throw new Error("no driver process");
+    return found;
+  };
   const signal = AbortSignal.timeout(100_000);
   const harness: Harness = {
     dataDir,
@@ -127,6 +131,20 @@ export async function startHarness(o: { dataDir?: string; logLevel?: string } = 
     },
   };
   return harness;
+}
+
+/** The driver process of a data folder, by its command line. */
+function driverOf(dataDir: string): number | undefined {
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const line = readFileSync(`/proc/${name}/cmdline`, "utf8");
+      if (line.includes(`\0--data-dir\0${dataDir}\0`) && alive(Number(name))) return Number(name);
+    } catch {
+      // gone
+    }
+  }
+  return undefined;
 }
 
 async function gone(pid: number): Promise<void> {

@@ -1,6 +1,7 @@
 /** Finding out whether a start that a killed driver left behind may still happen, and making sure that it does not. */
 import { type Clock, sleep } from "@outrider/backoff";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, utimesSync } from "node:fs";
+import { uptime } from "node:os";
 import { unlinkQuietly } from "./files.ts";
 
 /** How long a shim gets to announce itself. */
@@ -14,7 +15,8 @@ const NAMED_LIMIT_MS = 5_000;
  * Resolves to true when the shim did begin. Otherwise its spec is gone, so that it can run nothing any more.
  */
 export async function fence(specPath: string, hasBegun: () => boolean, clock: Clock): Promise<boolean> {
-  for (let waited = 0; waited < FENCE_MS; waited += STEP_MS) {
+  const firstSeen = noteFirstSeen(specPath);
+  while (uptimeMs() - firstSeen < FENCE_MS) {
     if (hasBegun()) return true;
     await sleep(STEP_MS, { clock });
   }
@@ -22,6 +24,27 @@ export async function fence(specPath: string, hasBegun: () => boolean, clock: Cl
   unlinkQuietly(specPath);
   // one that opened it just before runs on
   return beginsWhileNamed(specPath, hasBegun, clock);
+}
+
+/**
+ * When a successor first found the start unfinished, in ms since boot: kept as the file's time, in 1970, where no real one lies. The wait then
+ * goes on across drivers that are killed one after another.
+ */
+function noteFirstSeen(specPath: string): number {
+  const now = uptimeMs();
+  try {
+    const noted = statSync(specPath).mtimeMs;
+    if (noted > 0 && noted <= now) return noted;
+    utimesSync(specPath, now / 1000, now / 1000);
+  } catch {
+    // no spec: nothing can start from it any more
+    return Number.NEGATIVE_INFINITY;
+  }
+  return now;
+}
+
+function uptimeMs(): number {
+  return Math.floor(uptime() * 1000);
 }
 
 async function beginsWhileNamed(specPath: string, hasBegun: () => boolean, clock: Clock): Promise<boolean> {

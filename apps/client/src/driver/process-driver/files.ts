@@ -1,5 +1,5 @@
 /** Small synchronous file helpers of the driver process. */
-import { closeSync, constants, fsyncSync, openSync, readdirSync, renameSync, rmSync, unlinkSync, writeSync } from "node:fs";
+import { closeSync, constants, fsyncSync, openSync, readdirSync, readFileSync, renameSync, rmSync, unlinkSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 
 /** The `code` of a system error, or "". */
@@ -63,5 +63,14 @@ export function listNames(folder: string): string[] {
   } catch (reason) {
     if (errnoOf(reason) === "ENOENT") return [];
     throw reason;
+  }
+}
+
+/** The text of a file; nothing when it cannot be read. */
+export function readTextOrNothing(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
   }
 }

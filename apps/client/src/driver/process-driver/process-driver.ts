@@ -13,6 +13,7 @@ import {
   type Fingerprint,
   type HclSpec,
   type InspectedTask,
+  isTaskNotFound,
   NotImplementedError,
   type PluginInfo,
   RecoverableError,
@@ -104,8 +105,7 @@ export class ProcessDriver implements DriverPlugin {
   async startTask(config: TaskConfig, signal?: AbortSignal): Promise<StartedTask> {
     const { supervisor, host } = this.#options;
     const known = supervisor.find(config.id);
-    if (known !== undefined) {
-      await unlessAborted(known.started.promise, signal);
+    if (known !== undefined && (await hasStarted(known, signal))) {
       known.config ??= config;
       return { handle: this.#handle(known, config) };
     }
@@ -229,6 +229,17 @@ export class ProcessDriver implements DriverPlugin {
 
   #handle(record: TaskRecord, config: TaskConfig): TaskHandle {
     return { version: 1, config, state: "running", driverState: encodeHandle(record) };
+  }
+}
+
+/** False: an earlier driver prepared it and died, and it turned out that nothing ran. */
+async function hasStarted(record: TaskRecord, signal: AbortSignal | undefined): Promise<boolean> {
+  try {
+    await unlessAborted(record.started.promise, signal);
+    return true;
+  } catch (reason) {
+    if (isTaskNotFound(reason)) return false;
+    throw reason;
   }
 }
 

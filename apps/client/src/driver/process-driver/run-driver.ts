@@ -74,9 +74,14 @@ export async function runDriver({ dataDir, build, logLevel }: DriverArguments): 
   const server = await createDriverServer(driver, { socketPath, logger, clock, guardFifos: false, onShutdown: () => undefined });
   const closeProcess = await serveOn(folder.socket(PROCESS_SOCKET), (grpc) => addAgentServices(grpc, registry, build, quit));
   process.on("SIGTERM", quit);
-  const startTime = readProcStat(process.pid)?.startTime ?? UNKNOWN_START;
-  const self = { pid: process.pid, startTime, bootId, protocol: PROCESS_PROTOCOL, build };
-  writeFileAtomic(join(folder.path, PROCESS_FILE), JSON.stringify(self), 0o600);
+  try {
+    const startTime = readProcStat(process.pid)?.startTime ?? UNKNOWN_START;
+    const self = { pid: process.pid, startTime, bootId, protocol: PROCESS_PROTOCOL, build };
+    writeFileAtomic(join(folder.path, PROCESS_FILE), JSON.stringify(self), 0o600);
+  } catch (reason) {
+    // on a full disk it serves all the same
+    logger.warn({ err: reason }, "cannot write down who serves this folder");
+  }
   logger.info({ build, members: cgroups.mode, logs: native === undefined ? "copy" : "splice" }, "driver process serves");
 }
 

@@ -1,5 +1,5 @@
 /** The per-task supervisor: a POSIX shell script that waits for one task and writes its exit into a preallocated slot. */
-import { writeFileAtomic } from "./files.ts";
+import { readTextOrNothing, writeFileAtomic } from "./files.ts";
 import { join } from "node:path";
 
 /** Format of the conversation between shim, slot and driver; part of the script's file name. */
@@ -26,6 +26,7 @@ while :; do kill -STOP $$; done
 /** Puts the script into the driver's folder under a versioned name (running shims may still read an older one) and returns its path. */
 export function installShim(folder: string): string {
   const path = join(folder, `shim-${SHIM_VERSION}.sh`);
-  writeFileAtomic(path, SHIM_TEXT, 0o600);
+  // a driver must be able to start on a full disk
+  if (readTextOrNothing(path) !== SHIM_TEXT) writeFileAtomic(path, SHIM_TEXT, 0o600);
   return path;
 }

@@ -21,5 +21,10 @@ export function openStateFolder(dataDir: string): StateFolder {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
   if ((fstatSync(fd).mode & 0o077) !== 0) chmodSync(path, 0o700);
-  return { path, socket: (name) => `/proc/self/fd/${fd}/${name}`, close: () => closeSync(fd) };
+  let open = true;
+  const close = (): void => {
+    if (open) closeSync(fd);
+    open = false;
+  };
+  return { path, socket: (name) => `/proc/self/fd/${fd}/${name}`, close };
 }
