@@ -40,14 +40,20 @@ const MAX_LINE = 160;
 /** Control characters of the source must not reach a terminal. */
 const printable = (text: string): string => text.replaceAll(/[\p{Cc}\p{Cf}]/gu, (c) => (c === "\t" ? c : "·"));
 
+const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
+
+/** The characters of a line as columns count them. */
+const characters = (line: string): string[] => Array.from(graphemes.segment(line), (part) => part.segment);
+
 function sourceLine(source: string | undefined, range: Range): string[] {
   const line = source?.split("\n", range.start.line)[range.start.line - 1]?.replace(/\r$/, "");
   if (line === undefined || line.trim() === "") return [];
   const number = `  ${range.start.line} | `;
-  const before = [...line].slice(0, range.start.column - 1).join("");
+  const columns = characters(line.slice(0, 4 * MAX_LINE));
+  const before = columns.slice(0, range.start.column - 1).join("");
   const width = range.end.line === range.start.line ? Math.max(1, range.end.column - range.start.column) : 1;
   const cut = line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)}…` : line;
-  const mark = [...line].slice(range.start.column - 1, range.start.column - 1 + width);
+  const mark = columns.slice(range.start.column - 1, range.start.column - 1 + width);
   const lines = [number + printable(cut)];
   if (before.length < MAX_LINE) {
     const blank = before.replaceAll(/[^\t]/g, " ");

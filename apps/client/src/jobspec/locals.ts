@@ -27,7 +27,7 @@ export class LazyLocals extends Map<string, Value> {
   }
 
   #resolveAll(): void {
-    for (const name of [...this.#pending.keys()]) this.#resolve(name);
+    for (const name of this.#pending.keys()) this.#resolve(name);
   }
 
   override get(name: string): Value | undefined {

@@ -25,7 +25,7 @@ function readInt(value: Value): Read {
   if (!number.ok) return number;
   const n = number.value;
   if (typeof n === "number" && Number.isSafeInteger(n)) return { ok: true, value: n === 0 ? 0 : n };
-  return { ok: false, why: `${WHOLE}, not ${n instanceof HclNumber ? numberText(n) : String(n)}` };
+  return { ok: false, why: `${WHOLE}, not ${numberText(n as number | HclNumber)}` };
 }
 
 /** Text like "30s", or a whole number of nanoseconds. */

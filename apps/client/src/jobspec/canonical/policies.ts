@@ -73,6 +73,16 @@ const MIGRATE: MigrateStrategy = {
   HealthyDeadline: 5 * MINUTE,
 };
 
+/**
+ * A stored batch job has an update block with every field zero, which is none. One where some fields are left open, like
+ * `max_parallel = 0` alone, means what it says.
+ */
+function given(update: Maybe<UpdateStrategy>): Maybe<UpdateStrategy> {
+  const fields = UpdateStrategyStruct.entries.map(([key]) => (update ?? {})[key as keyof UpdateStrategy]);
+  const blank = fields.every((value) => value !== null && value !== undefined && !value);
+  return blank ? null : update;
+}
+
 /** Whether tasks of the type are meant to end. */
 export function isBatch(type: string): boolean {
   return type === "batch" || type === "sysbatch";
@@ -96,16 +106,16 @@ export function reschedulePolicy(type: string, ...given: readonly Maybe<Reschedu
 }
 
 /** The update strategy of a group: only service and system jobs have deployments. */
-export function updateStrategy(type: string, ...given: readonly Maybe<UpdateStrategy>[]): UpdateStrategy | null {
-  const set = given.filter((g) => g !== null && g !== undefined);
+export function updateStrategy(type: string, ...layers: readonly Maybe<UpdateStrategy>[]): UpdateStrategy | null {
+  const set = layers.map(given).filter((g) => g !== null && g !== undefined);
   if (isBatch(type)) return set.length === 0 ? null : make(UpdateStrategyStruct, layered<UpdateStrategy>(...set));
   return make(UpdateStrategyStruct, layered<UpdateStrategy>(UPDATE as Input<UpdateStrategy>, ...set));
 }
 
 /** What is left of the job's own update block once its groups have it: stagger and max_parallel. */
-export function jobUpdate(type: string, given: Maybe<UpdateStrategy>): UpdateStrategy {
+export function jobUpdate(type: string, update: Maybe<UpdateStrategy>): UpdateStrategy {
   if (isBatch(type)) return make(UpdateStrategyStruct);
-  const all = layered<UpdateStrategy>(UPDATE as Input<UpdateStrategy>, given);
+  const all = layered<UpdateStrategy>(UPDATE as Input<UpdateStrategy>, given(update));
   return make(UpdateStrategyStruct, { Stagger: all.Stagger, MaxParallel: all.MaxParallel });
 }
 

@@ -26,7 +26,7 @@ function checkTasks(group: TaskGroup, r: Report): void {
   }
   if (leaders > 1) r.error("leader-twice", "Tasks", leaders, "only one task may be the leader");
   if (tasks.length > 0 && tasks.every((task) => task.Lifecycle !== null)) {
-    r.error("group-main-task", "Tasks", "", "needs a main task: one without a lifecycle block");
+    r.warn("has no main task: each of its tasks has a lifecycle block");
   }
 }
 

@@ -18,13 +18,6 @@ function checkTargets(c: Constraint | Affinity, r: Report): void {
   if (needsValue && c.RTarget === "") {
     r.error("constraint-value", "RTarget", c.RTarget, `needs a value for the operator ${JSON.stringify(op)}`);
   }
-  if (op === "regexp" && c.RTarget !== "") {
-    try {
-      new RegExp(c.RTarget, "u");
-    } catch {
-      r.error("constraint-regexp", "RTarget", c.RTarget, "is no regular expression that can be used");
-    }
-  }
 }
 
 /** Constraints of a job, group or task. */

@@ -196,7 +196,7 @@ export function checkTask(task: Task, group: TaskGroup, r: Report): void {
     );
   }
   if (hook !== undefined && task.Leader) {
-    r.error("lifecycle-leader", "Leader", true, "a task with a lifecycle block cannot be the leader");
+    r.warn("is the leader although it has a lifecycle block");
   }
   checkResources(task.Resources, r);
   checkRestart(task.RestartPolicy, r);

@@ -87,14 +87,9 @@ function checkHead(job: Job, o: ValidateOptions, r: Report): void {
   if (fault !== undefined) r.error(fault.code, "ID", job.ID, `the job's ID ${JSON.stringify(job.ID)} ${fault.message}`);
   if (
     job.Name !== job.ID &&
-    (job.Name === "" || Buffer.byteLength(job.Name) > MAX_NAME_BYTES || /[\p{C}\p{Zl}\p{Zp}/\\]/u.test(job.Name))
+    (job.Name === "" || Buffer.byteLength(job.Name) > MAX_NAME_BYTES || /[\p{C}\p{Zl}\p{Zp}]/u.test(job.Name))
   ) {
-    r.error(
-      "job-name",
-      "Name",
-      job.Name,
-      `the job's name must be a printable line of at most ${MAX_NAME_BYTES} bytes without slashes`,
-    );
+    r.error("job-name", "Name", job.Name, `the job's name must be a printable line of at most ${MAX_NAME_BYTES} bytes`);
   }
   if (!(JOB_TYPES as readonly string[]).includes(job.Type)) {
     r.error("job-type", "Type", job.Type, `the type must be ${JOB_TYPES.join(", ")}, got ${JSON.stringify(job.Type)}`);
