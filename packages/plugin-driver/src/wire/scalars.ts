@@ -31,10 +31,10 @@ export function fromDuration(value: Duration | undefined): number {
 /** Nanoseconds since 1970 (a double, good to 256 ns) as a protobuf timestamp; 0 becomes Go's zero time. */
 export function toTimestamp(ns: number): Timestamp {
   if (!Number.isFinite(ns) || ns === 0) return create(TimestampSchema, { seconds: GO_ZERO_SECONDS, nanos: 0 });
-  const seconds = Math.floor(ns / NS_PER_SECOND);
-  // In integers: the product would round to the next double otherwise.
-  const nanos = Number(BigInt(Math.trunc(ns)) - BigInt(seconds) * BigInt(NS_PER_SECOND));
-  return create(TimestampSchema, { seconds: BigInt(seconds), nanos: Math.max(0, nanos) });
+  // A double knows the present to 256 ns only: whole microseconds give back exactly what a millisecond clock said.
+  const micros = BigInt(Math.round(ns / 1000));
+  const seconds = micros / 1_000_000n - (micros % 1_000_000n < 0n ? 1n : 0n);
+  return create(TimestampSchema, { seconds, nanos: Number(micros - seconds * 1_000_000n) * 1000 });
 }
 
 /** A protobuf timestamp in nanoseconds since 1970; 0 for Go's zero time and for an absent one. */

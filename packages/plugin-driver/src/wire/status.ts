@@ -122,6 +122,8 @@ export function fromStatus(failure: CallFailure, method: string): Error {
     return new TaskNotFoundError(undefined, { cause: failure });
   }
   if (text === STATS_NOT_IMPLEMENTED_TEXT) return new StatsNotImplementedError({ cause: failure });
+  const unsupported = /^(\w+) RPC not supported by driver$/.exec(text);
+  if (unsupported !== null) return new NotImplementedError(unsupported[1] ?? method, { cause: failure });
   if (code === status.UNIMPLEMENTED) {
     return method.endsWith("/TaskStats")
       ? new StatsNotImplementedError({ cause: failure })
