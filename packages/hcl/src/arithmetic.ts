@@ -20,7 +20,8 @@ export const arithmetic = (operator: BinaryOperator, a: Num, b: Num): Num | Arit
     return sign(a) > 0 ? Infinity : -Infinity;
   }
   if (typeof a === "number" && typeof b === "number" && safe(a) && safe(b)) {
-    const quick = operator === "+" ? a + b : operator === "-" ? a - b : operator === "*" ? a * b : operator === "/" ? a / b : a % b;
+    const quick =
+      operator === "+" ? a + b : operator === "-" ? a - b : operator === "*" ? a * b : operator === "/" ? a / b : a % b;
     // An integral quotient of safe integers is exact.
     if (safe(quick)) return quick === 0 ? 0 : quick;
   }
@@ -46,7 +47,16 @@ const exact = (operator: BinaryOperator, x: HclNumber, y: HclNumber): Num | Arit
 const withInfinity = (operator: BinaryOperator, a: Num, b: Num): Num | ArithmeticError => {
   const x = infinite(a) ? (a as number) : sign(a);
   const y = infinite(b) ? (b as number) : sign(b);
-  const result = operator === "+" ? x + y : operator === "-" ? x - y : operator === "*" ? x * y : operator === "/" ? x / y : Number.NaN;
+  const result =
+    operator === "+"
+      ? x + y
+      : operator === "-"
+        ? x - y
+        : operator === "*"
+          ? x * y
+          : operator === "/"
+            ? x / y
+            : Number.NaN;
   return Number.isNaN(result) ? { error: "the result is not a number" } : result === 0 ? 0 : result;
 };
 

@@ -48,7 +48,10 @@ export const valueKey = (v: Value): string => {
   if (typeof v === "string") return JSON.stringify(v);
   if (isNumber(v)) return `#${String(v)}`;
   if (isList(v)) return `[${v.map(valueKey).join()}]`;
-  if (isMap(v)) return `{${sortedEntries(v).map(([k, x]) => `${JSON.stringify(k)}:${valueKey(x)}`).join()}}`;
+  if (isMap(v))
+    return `{${sortedEntries(v)
+      .map(([k, x]) => `${JSON.stringify(k)}:${valueKey(x)}`)
+      .join()}}`;
   return String(v);
 };
 

@@ -8,7 +8,9 @@ import type { Value } from "./value.ts";
  * What {@link convertValue} gives. `path` leads to the part that does not fit, such as `[2].name`, empty for the whole.
  * @public
  */
-export type ConvertResult = { readonly ok: true; readonly value: Value } | { readonly ok: false; readonly path: string; readonly message: string };
+export type ConvertResult =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly path: string; readonly message: string };
 
 /**
  * The kind of a value in words: "string", "number", "bool", "tuple", "object" or "null".
@@ -84,7 +86,8 @@ const convert = (value: Value, type: HclType, path: string): Value => {
     }
     case "tuple":
       if (!isList(value) || value.length !== type.elements.length) {
-        if (isList(value)) throw new Mismatch(path, `tuple of ${type.elements.length} elements required, but have ${value.length}`);
+        if (isList(value))
+          throw new Mismatch(path, `tuple of ${type.elements.length} elements required, but have ${value.length}`);
         return mismatch(path, value, type);
       }
       return value.map((v, i) => convert(v, type.elements[i] as HclType, `${path}[${i}]`));

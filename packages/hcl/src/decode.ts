@@ -20,6 +20,9 @@ const sequence = (b: Uint8Array, i: number): number => {
   return 0;
 };
 
+/** After so many wrong bytes the rest is cut off: the text is refused anyway. */
+const MAX_BAD = 1_000;
+
 /** Decodes byte by byte: each byte that is not UTF-8 becomes one U+FFFD whose offset is noted. */
 const decodeBroken = (bytes: Uint8Array): { text: string; bad: number[] } => {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
@@ -33,7 +36,8 @@ const decodeBroken = (bytes: Uint8Array): { text: string; bad: number[] } => {
     parts.push(part);
     length += part.length;
   };
-  for (let i = 0; i < bytes.length; ) {
+  let i = 0;
+  while (i < bytes.length && bad.length < MAX_BAD) {
     const n = sequence(bytes, i);
     if (n > 0) {
       i += n;
@@ -44,7 +48,7 @@ const decodeBroken = (bytes: Uint8Array): { text: string; bad: number[] } => {
     bad.push(length++);
     from = ++i;
   }
-  flush(bytes.length);
+  flush(i);
   return { text: parts.join(""), bad };
 };
 
@@ -56,7 +60,12 @@ export const decodeSource = (input: string | Uint8Array, filename: string): Sour
   let bad: number[] = [];
   if (typeof input === "string") {
     text = input;
-    for (const m of text.matchAll(LONE_SURROGATE)) bad.push(m.index);
+    for (const m of text.matchAll(LONE_SURROGATE)) {
+      bad.push(m.index);
+      if (bad.length < MAX_BAD) continue;
+      text = text.slice(0, m.index + 1);
+      break;
+    }
     if (bad.length > 0) text = text.replace(LONE_SURROGATE, "\ufffd");
   } else {
     try {
@@ -66,5 +75,10 @@ export const decodeSource = (input: string | Uint8Array, filename: string): Sour
     }
   }
   if (!text.startsWith("\ufeff")) return new Source(text, filename, bad);
-  return new Source(text.slice(1), filename, bad.map((b) => b - 1), 3);
+  return new Source(
+    text.slice(1),
+    filename,
+    bad.map((b) => b - 1),
+    3,
+  );
 };

@@ -35,6 +35,7 @@ export type DiagnosticCode =
   | "invalid-number"
   | "too-large"
   | "too-deep"
+  | "too-many-errors"
   | "missing-item"
   | "quoted-argument-name"
   | "duplicate-argument"

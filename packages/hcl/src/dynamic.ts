@@ -90,13 +90,25 @@ class Expander {
   }
 
   body(body: Body, context: EvalContext): ExpandedBody {
-    const blocks = body.blocks.flatMap((b) => (b.type === "dynamic" ? this.#dynamic(b, context) : [this.#plain(b, context)]));
+    const blocks = body.blocks.flatMap((b) =>
+      b.type === "dynamic" ? this.#dynamic(b, context) : [this.#plain(b, context)],
+    );
     return { body, attributes: body.attributes, blocks, context, attribute: (name) => body.attribute(name) };
   }
 
   #plain(block: Block, context: EvalContext): ExpandedBlock {
     const { type, typeRange, labels, definitionRange, range } = block;
-    return { type, typeRange, labels, definitionRange, range, body: this.body(block.body, context), context, source: block, dynamic: undefined };
+    return {
+      type,
+      typeRange,
+      labels,
+      definitionRange,
+      range,
+      body: this.body(block.body, context),
+      context,
+      source: block,
+      dynamic: undefined,
+    };
   }
 
   #report(detail: string, subject: Range, code: DiagnosticCode = "invalid-dynamic-block"): undefined {
@@ -125,13 +137,21 @@ class Expander {
   #check(block: Block): Dynamic | undefined {
     const [type, extra] = block.labels;
     if (type === undefined || extra !== undefined) {
-      return this.#report("A dynamic block has one label: the type of the blocks that it makes.", (extra ?? type ?? { range: block.openBraceRange }).range);
+      return this.#report(
+        "A dynamic block has one label: the type of the blocks that it makes.",
+        (extra ?? type ?? { range: block.openBraceRange }).range,
+      );
     }
     const odd = block.body.attributes.find((a) => !["for_each", "iterator", "labels"].includes(a.name));
-    if (odd !== undefined) return this.#report(`A dynamic block has no argument ${JSON.stringify(odd.name)}; there are for_each, iterator and labels.`, odd.nameRange);
+    if (odd !== undefined)
+      return this.#report(
+        `A dynamic block has no argument ${JSON.stringify(odd.name)}; there are for_each, iterator and labels.`,
+        odd.nameRange,
+      );
     const iterator = block.body.attribute("iterator");
     const name = iterator === undefined ? type.value : keyword(iterator.expression);
-    if (name === undefined) return this.#report("The iterator is a bare word.", iterator?.expression.range ?? block.typeRange);
+    if (name === undefined)
+      return this.#report("The iterator is a bare word.", iterator?.expression.range ?? block.typeRange);
     const other = block.body.blocks.find((b, i) => b.type !== "content" || i > 0);
     if (other !== undefined) return this.#report("A dynamic block holds one block, named content.", other.typeRange);
     const content = block.body.blocks[0];
@@ -149,11 +169,22 @@ class Expander {
     if (value === undefined) return undefined;
     if (isList(value)) return value.map((v, i) => [i, v]);
     if (value !== null && isMap(value)) return sortedEntries(value);
-    return this.#report(`for_each takes a list or map, not ${value === null ? "null" : `a ${typeName(value)}`}.`, startRange(forEach.expression));
+    return this.#report(
+      `for_each takes a list or map, not ${value === null ? "null" : `a ${typeName(value)}`}.`,
+      startRange(forEach.expression),
+    );
   }
 
   #item(d: Dynamic, key: Value, value: Value, parent: EvalContext): ExpandedBlock | undefined {
-    const variables = new Map<string, Value>([[d.iterator, new Map([["key", key], ["value", value]])]]);
+    const variables = new Map<string, Value>([
+      [
+        d.iterator,
+        new Map([
+          ["key", key],
+          ["value", value],
+        ]),
+      ],
+    ]);
     const context: EvalContext = { variables, parent };
     const labels = d.labels === undefined ? [] : this.#labels(d.labels, context);
     if (labels === undefined) return undefined;

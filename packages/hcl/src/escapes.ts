@@ -27,7 +27,12 @@ export const decodeEscapes = (p: ParserState, from: number, to: number): string 
       const size = selector >= "\ud800" && selector <= "\udbff" ? 2 : 1;
       length = 1 + size;
       out += raw.slice(i, i + length);
-      p.report("invalid-escape", "Invalid escape", `${JSON.stringify(raw.slice(i, i + length))} is no escape; there are \\n \\r \\t \\" \\\\ \\uNNNN and \\UNNNNNNNN.`, p.between(from + i, from + i + length));
+      p.report(
+        "invalid-escape",
+        "Invalid escape",
+        `${JSON.stringify(raw.slice(i, i + length))} is no escape; there are \\n \\r \\t \\" \\\\ \\uNNNN and \\UNNNNNNNN.`,
+        p.between(from + i, from + i + length),
+      );
     }
     i += length;
     plain = i;
@@ -38,7 +43,12 @@ export const decodeEscapes = (p: ParserState, from: number, to: number): string 
 const codePoint = (p: ParserState, at: number, hex: string, digits: number): string => {
   const range = p.between(at, at + 2 + hex.length);
   if (hex.length < digits) {
-    p.report("invalid-escape", "Invalid escape", `\\${digits === 4 ? "u" : "U"} needs ${digits} hexadecimal digits.`, range);
+    p.report(
+      "invalid-escape",
+      "Invalid escape",
+      `\\${digits === 4 ? "u" : "U"} needs ${digits} hexadecimal digits.`,
+      range,
+    );
     return "";
   }
   const point = Number.parseInt(hex, 16);

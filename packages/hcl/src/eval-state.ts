@@ -5,7 +5,11 @@ import { type Scope, withSetting } from "./scope.ts";
 import type { Value } from "./value.ts";
 
 /** Defaults of {@link EvalLimits}. */
-export const DEFAULT_EVAL_LIMITS: Required<EvalLimits> = { maxSteps: 1_000_000, maxDepth: 1_024, maxOutputBytes: 16 * 1024 * 1024 };
+export const DEFAULT_EVAL_LIMITS: Required<EvalLimits> = {
+  maxSteps: 1_000_000,
+  maxDepth: 1_024,
+  maxOutputBytes: 16 * 1024 * 1024,
+};
 
 /** Thrown after a diagnostic was added; siblings are still evaluated. */
 export const FAILED: unique symbol = Symbol("evaluation failed");
@@ -65,7 +69,12 @@ export class EvalState {
       return { value: this.evaluate(e, scope), diagnostics: this.diagnostics };
     } catch (error) {
       if (error instanceof RangeError) {
-        this.report("limit-exceeded", "Evaluation stopped", "The expression or its value is nested deeper than the stack allows.", this.current);
+        this.report(
+          "limit-exceeded",
+          "Evaluation stopped",
+          "The expression or its value is nested deeper than the stack allows.",
+          this.current,
+        );
       } else if (error !== FAILED && error !== STOPPED) throw error;
       this.budget.depth = depth;
       return { value: undefined, diagnostics: this.diagnostics };

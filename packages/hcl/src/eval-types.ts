@@ -18,7 +18,10 @@ export interface EvalContext {
    * What becomes of a traversal whose root no context knows: an error (default); "keep-text": its own source text in `${…}`,
    * so that `"${attr.kernel.name}"` stays as written; or a function's answer (undefined is an error).
    */
-  readonly unknownTraversal?: "error" | "keep-text" | ((traversal: TraversalExpression, text: string) => Value | undefined);
+  readonly unknownTraversal?:
+    | "error"
+    | "keep-text"
+    | ((traversal: TraversalExpression, text: string) => Value | undefined);
   /** Bounds of one `evaluate` call. */
   readonly limits?: EvalLimits;
 }

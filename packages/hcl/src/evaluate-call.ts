@@ -21,7 +21,14 @@ interface Argument {
 /** Evaluates a call. */
 export const callFunction = (s: EvalState, e: CallExpression, scope: Scope): Value => {
   const f = findFunction(e.name, s.context);
-  if (f === undefined) return s.fail("unknown-function", "Unknown function", `There is no function named ${JSON.stringify(e.name)}.`, e.nameRange, e.range);
+  if (f === undefined)
+    return s.fail(
+      "unknown-function",
+      "Unknown function",
+      `There is no function named ${JSON.stringify(e.name)}.`,
+      e.nameRange,
+      e.range,
+    );
   const args = evaluateArguments(s, e, f, scope);
   checkCount(s, e, f, args);
   const types: (HclType | undefined)[] = [];
@@ -47,11 +54,19 @@ const evaluateArguments = (s: EvalState, e: CallExpression, f: HclFunction, scop
   e.arguments.forEach((expression, i) => {
     const type = specOf(f, i)?.type;
     const last = e.expandFinal && i === e.arguments.length - 1;
-    if ((type === "expression" || type === "type") && !last) return void args.push({ expression, value: null, expanded: false });
+    if ((type === "expression" || type === "type") && !last)
+      return void args.push({ expression, value: null, expanded: false });
     try {
       const value = s.evaluate(expression, scope);
       if (!last) args.push({ expression, value, expanded: false });
-      else if (!isList(value)) s.fail("invalid-argument", "Invalid expansion", `"..." needs a list, not ${value === null ? "null" : `a ${typeName(value)}`}.`, expression.range, e.range);
+      else if (!isList(value))
+        s.fail(
+          "invalid-argument",
+          "Invalid expansion",
+          `"..." needs a list, not ${value === null ? "null" : `a ${typeName(value)}`}.`,
+          expression.range,
+          e.range,
+        );
       else for (const item of value) args.push({ expression, value: item, expanded: true });
     } catch (error) {
       if (error !== FAILED) throw error;
@@ -66,17 +81,36 @@ const checkCount = (s: EvalState, e: CallExpression, f: HclFunction, args: Argum
   const need = f.params.length;
   if (args.length < need) {
     const missing = (f.params[args.length] as ParamSpec).name;
-    s.fail("too-few-arguments", "Argument missing", `${e.name} needs ${f.variadic ? "at least " : ""}${need} argument(s); "${missing}" is missing.`, e.closeParenRange, e.range);
+    s.fail(
+      "too-few-arguments",
+      "Argument missing",
+      `${e.name} needs ${f.variadic ? "at least " : ""}${need} argument(s); "${missing}" is missing.`,
+      e.closeParenRange,
+      e.range,
+    );
   }
   if (args.length > need && f.variadic === undefined) {
-    s.fail("too-many-arguments", "Too many arguments", `${e.name} takes ${need} argument(s) only.`, startRange((args[need] as Argument).expression), e.range);
+    s.fail(
+      "too-many-arguments",
+      "Too many arguments",
+      `${e.name} takes ${need} argument(s) only.`,
+      startRange((args[need] as Argument).expression),
+      e.range,
+    );
   }
 };
 
-const prepare = (s: EvalState, spec: ParamSpec, argument: Argument, types: (HclType | undefined)[], i: number): Value => {
+const prepare = (
+  s: EvalState,
+  spec: ParamSpec,
+  argument: Argument,
+  types: (HclType | undefined)[],
+  i: number,
+): Value => {
   const place = startRange(argument.expression);
   if (spec.type === "expression") {
-    if (argument.expanded) s.fail("invalid-argument", "Invalid argument", `"${spec.name}" cannot come from "...".`, place);
+    if (argument.expanded)
+      s.fail("invalid-argument", "Invalid argument", `"${spec.name}" cannot come from "...".`, place);
     return null;
   }
   if (spec.type === "type") {
@@ -87,16 +121,34 @@ const prepare = (s: EvalState, spec: ParamSpec, argument: Argument, types: (HclT
     return null;
   }
   if (argument.value === null && spec.allowNull !== true) {
-    return s.fail("invalid-argument", "Invalid argument", `Invalid value for "${spec.name}": it must not be null.`, place);
+    return s.fail(
+      "invalid-argument",
+      "Invalid argument",
+      `Invalid value for "${spec.name}": it must not be null.`,
+      place,
+    );
   }
   if (spec.type === "dynamic") return argument.value;
   const converted = convertValue(argument.value, spec.type);
   if (converted.ok) return converted.value;
   const where = converted.path === "" ? "" : ` at ${converted.path}`;
-  return s.fail("invalid-argument", "Invalid argument", `Invalid value for "${spec.name}"${where}: ${converted.message}.`, place);
+  return s.fail(
+    "invalid-argument",
+    "Invalid argument",
+    `Invalid value for "${spec.name}"${where}: ${converted.message}.`,
+    place,
+  );
 };
 
-const invoke = (s: EvalState, e: CallExpression, f: HclFunction, args: Argument[], values: Value[], types: (HclType | undefined)[], scope: Scope): Value => {
+const invoke = (
+  s: EvalState,
+  e: CallExpression,
+  f: HclFunction,
+  args: Argument[],
+  values: Value[],
+  types: (HclType | undefined)[],
+  scope: Scope,
+): Value => {
   const c: CallContext = {
     expressions: args.map((a) => a.expression),
     types,
@@ -114,10 +166,17 @@ const invoke = (s: EvalState, e: CallExpression, f: HclFunction, args: Argument[
     s.charge(1, typeof value === "string" ? value.length : isList(value) ? value.length : 0);
     return value;
   } catch (error) {
-    if (error === STOPPED && s.diagnostics.length === 0) s.report("limit-exceeded", "Evaluation stopped", `The call of ${e.name} takes too much.`, place);
+    if (error === STOPPED && s.diagnostics.length === 0)
+      s.report("limit-exceeded", "Evaluation stopped", `The call of ${e.name} takes too much.`, place);
     if (!(error instanceof FunctionError)) throw error;
     const argument = error.argument === undefined ? undefined : args[error.argument];
     const subject = argument === undefined ? place : startRange(argument.expression);
-    return s.fail("function-failed", "Function failed", `The call of ${e.name} failed: ${error.message}.`, subject, e.range);
+    return s.fail(
+      "function-failed",
+      "Function failed",
+      `The call of ${e.name} failed: ${error.message}.`,
+      subject,
+      e.range,
+    );
   }
 };

@@ -16,7 +16,13 @@ export const evaluateTraversal = (s: EvalState, e: TraversalExpression, scope: S
     if (rule === "keep-text") return `\${${traversalText(e)}}`;
     const answer = rule === "error" ? undefined : rule(e, traversalText(e));
     if (answer !== undefined) return answer;
-    return s.fail("unknown-variable", "Unknown variable", `There is no variable named ${JSON.stringify(e.root)}.`, e.rootRange, e.range);
+    return s.fail(
+      "unknown-variable",
+      "Unknown variable",
+      `There is no variable named ${JSON.stringify(e.root)}.`,
+      e.rootRange,
+      e.range,
+    );
   }
   for (const x of e.steps) value = step(s, value, x);
   return value;
@@ -28,9 +34,19 @@ export const step = (s: EvalState, value: Value, x: TraversalStep): Value => {
   if (value !== null && isMap(value)) {
     const found = value.get(x.name);
     if (found !== undefined) return found;
-    return s.fail("unknown-attribute", "Unknown attribute", `This object has no attribute ${JSON.stringify(x.name)}.`, x.range);
+    return s.fail(
+      "unknown-attribute",
+      "Unknown attribute",
+      `This object has no attribute ${JSON.stringify(x.name)}.`,
+      x.range,
+    );
   }
-  return s.fail("unknown-attribute", "Unknown attribute", `${describe(value)} has no attributes, so no ${JSON.stringify(x.name)}.`, x.range);
+  return s.fail(
+    "unknown-attribute",
+    "Unknown attribute",
+    `${describe(value)} has no attributes, so no ${JSON.stringify(x.name)}.`,
+    x.range,
+  );
 };
 
 const describe = (value: Value): string => (value === null ? "Null" : `A ${typeName(value)}`);
@@ -53,5 +69,10 @@ export const indexValue = (s: EvalState, value: Value, key: Value, range: Range)
   const name = toText(key);
   const found = name === undefined ? undefined : value.get(name);
   if (found !== undefined) return found;
-  return s.fail("invalid-index", "Invalid index", name === undefined ? "The key of a map is a string." : `There is no item with the key ${JSON.stringify(name)}.`, range);
+  return s.fail(
+    "invalid-index",
+    "Invalid index",
+    name === undefined ? "The key of a map is a string." : `There is no item with the key ${JSON.stringify(name)}.`,
+    range,
+  );
 };

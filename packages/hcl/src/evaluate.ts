@@ -1,4 +1,11 @@
-import type { Expression, ForExpression, ObjectExpression, SplatExpression, TemplateExpression, TemplateForExpression } from "./ast.ts";
+import type {
+  Expression,
+  ForExpression,
+  ObjectExpression,
+  SplatExpression,
+  TemplateExpression,
+  TemplateForExpression,
+} from "./ast.ts";
 import { arithmetic, negate, ordered } from "./arithmetic.ts";
 import { isList, isMap, sortedEntries, valuesEqual } from "./compare.ts";
 import { convertValue, toText, typeName } from "./convert.ts";
@@ -44,7 +51,11 @@ const evaluateKind = (s: EvalState, e: Expression, scope: Scope): Value => {
     case "templateWrap":
       return evaluateIn(s, e.wrapped, scope);
     case "templateIf":
-      return condition(s, e.condition, scope) ? template(s, e.ifTrue, scope) : e.ifFalse ? template(s, e.ifFalse, scope) : "";
+      return condition(s, e.condition, scope)
+        ? template(s, e.ifTrue, scope)
+        : e.ifFalse
+          ? template(s, e.ifFalse, scope)
+          : "";
     case "templateFor":
       return templateFor(s, e, scope);
     case "conditional":
@@ -99,12 +110,16 @@ const collect = (s: EvalState, expressions: readonly Expression[], scope: Scope)
   return values;
 };
 
-const operand = (s: EvalState, e: Expression, scope: Scope, type: HclType): Value => asOperand(s, evaluateIn(s, e, scope), e, type);
+const operand = (s: EvalState, e: Expression, scope: Scope, type: HclType): Value =>
+  asOperand(s, evaluateIn(s, e, scope), e, type);
 
 const asOperand = (s: EvalState, value: Value, e: Expression, type: HclType): Value => {
-  if (value === null) return s.fail("invalid-operand", "Invalid operand", `The operand is null; a ${type.kind} is required.`, e.range);
+  if (value === null)
+    return s.fail("invalid-operand", "Invalid operand", `The operand is null; a ${type.kind} is required.`, e.range);
   const converted = convertValue(value, type);
-  return converted.ok ? converted.value : s.fail("invalid-operand", "Invalid operand", `Unsuitable value for the operand: ${converted.message}.`, e.range);
+  return converted.ok
+    ? converted.value
+    : s.fail("invalid-operand", "Invalid operand", `Unsuitable value for the operand: ${converted.message}.`, e.range);
 };
 
 /** A value that decides something. */
@@ -112,7 +127,12 @@ const condition = (s: EvalState, e: Expression, scope: Scope): boolean => {
   const value = evaluateIn(s, e, scope);
   const converted = value === null ? undefined : convertValue(value, BOOL);
   if (converted?.ok) return converted.value as boolean;
-  return s.fail("invalid-condition", "Invalid condition", `A condition is true or false, not ${value === null ? "null" : `a ${typeName(value)}`}.`, e.range);
+  return s.fail(
+    "invalid-condition",
+    "Invalid condition",
+    `A condition is true or false, not ${value === null ? "null" : `a ${typeName(value)}`}.`,
+    e.range,
+  );
 };
 
 const binary = (s: EvalState, e: Expression & { kind: "binary" }, scope: Scope): Value => {
@@ -143,7 +163,8 @@ const apply = (s: EvalState, e: Expression & { kind: "binary" }, left: Value, sc
   }
   const a = asOperand(s, left, e.left, NUMBER) as number | HclNumber;
   const b = operand(s, e.right, scope, NUMBER) as number | HclNumber;
-  if (e.operator === "<" || e.operator === "<=" || e.operator === ">" || e.operator === ">=") return ordered(e.operator, a, b);
+  if (e.operator === "<" || e.operator === "<=" || e.operator === ">" || e.operator === ">=")
+    return ordered(e.operator, a, b);
   const result = arithmetic(e.operator, a, b);
   return typeof result === "object" && "error" in result
     ? s.fail("invalid-operand", "No result", `This calculation has no result: ${result.error}.`, e.range)
@@ -170,7 +191,8 @@ const conditional = (s: EvalState, e: Expression & { kind: "conditional" }, scop
 };
 
 const common = (s: EvalState, chosen: Value, other: Value, e: Expression & { kind: "conditional" }): Value => {
-  if (chosen === null || other === null || (typeof chosen === typeof other && typeof chosen !== "object")) return chosen;
+  if (chosen === null || other === null || (typeof chosen === typeof other && typeof chosen !== "object"))
+    return chosen;
   const type = unifyTypes([valueType(chosen), valueType(other)]);
   const converted = type && convertValue(chosen, type);
   if (converted?.ok) return converted.value;
@@ -202,14 +224,24 @@ const template = (s: EvalState, e: TemplateExpression, scope: Scope): string => 
 
 const asText = (s: EvalState, value: Value, e: Expression): string =>
   toText(value) ??
-  s.fail("invalid-template-value", "Value does not fit in a text", `A string, number or bool is needed here, not ${value === null ? "null" : `a ${typeName(value)}`}.`, e.range);
+  s.fail(
+    "invalid-template-value",
+    "Value does not fit in a text",
+    `A string, number or bool is needed here, not ${value === null ? "null" : `a ${typeName(value)}`}.`,
+    e.range,
+  );
 
 /** Keys and values of what a `for` runs over. */
 const iterate = (s: EvalState, e: Expression, scope: Scope): [Value, Value][] => {
   const value = evaluateIn(s, e, scope);
   if (isList(value)) return value.map((v, i) => [i, v]);
   if (value !== null && isMap(value)) return sortedEntries(value);
-  return s.fail("invalid-iteration", "Not a collection", `"for" runs over a list or map, not ${value === null ? "null" : `a ${typeName(value)}`}.`, e.range);
+  return s.fail(
+    "invalid-iteration",
+    "Not a collection",
+    `"for" runs over a list or map, not ${value === null ? "null" : `a ${typeName(value)}`}.`,
+    e.range,
+  );
 };
 
 const bind = (e: { keyName: string | undefined; valueName: string }, key: Value, value: Value, scope: Scope): Scope => {
@@ -245,7 +277,13 @@ const forExpression = (s: EvalState, e: ForExpression, scope: Scope): Value => {
       if (group) group.push(item);
       else map.set(name, [item]);
     } else if (map.has(name)) {
-      s.fail("duplicate-object-key", "Key given twice", `Two items have the key ${JSON.stringify(name)}. Put "..." behind the value to collect them in lists.`, e.key.range, e.range);
+      s.fail(
+        "duplicate-object-key",
+        "Key given twice",
+        `Two items have the key ${JSON.stringify(name)}. Put "..." behind the value to collect them in lists.`,
+        e.key.range,
+        e.range,
+      );
     } else map.set(name, item);
   }
   return e.key === undefined ? list : map;
@@ -253,7 +291,12 @@ const forExpression = (s: EvalState, e: ForExpression, scope: Scope): Value => {
 
 const keyText = (s: EvalState, value: Value, e: Expression): string =>
   toText(value) ??
-  s.fail("invalid-object-key", "Invalid key", `A key is a string, not ${value === null ? "null" : `a ${typeName(value)}`}.`, e.range);
+  s.fail(
+    "invalid-object-key",
+    "Invalid key",
+    `A key is a string, not ${value === null ? "null" : `a ${typeName(value)}`}.`,
+    e.range,
+  );
 
 const object = (s: EvalState, e: ObjectExpression, scope: Scope): Value => {
   s.charge(0, e.items.length);
@@ -276,7 +319,12 @@ const objectKey = (s: EvalState, e: Expression, scope: Scope): Value => {
   const word = keyword(e);
   if (word !== undefined) return word;
   if (e.kind === "traversal") {
-    return s.fail("invalid-object-key", "Ambiguous key", "Put a reference in parentheses, or a name with dots in quotes.", e.range);
+    return s.fail(
+      "invalid-object-key",
+      "Ambiguous key",
+      "Put a reference in parentheses, or a name with dots in quotes.",
+      e.range,
+    );
   }
   return evaluateIn(s, e, scope);
 };
@@ -288,4 +336,3 @@ const splat = (s: EvalState, e: SplatExpression, scope: Scope): Value => {
   s.charge(items.length, items.length);
   return items.map((value) => evaluateIn(s, e.each, { item: e.item, value, next: scope }));
 };
-

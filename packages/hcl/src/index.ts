@@ -36,7 +36,16 @@ export type { Diagnostic, DiagnosticCode, Pos, Range } from "./diagnostic.ts";
 export { evaluate } from "./evaluate.ts";
 export { DEFAULT_EVAL_LIMITS } from "./eval-state.ts";
 export { FunctionError } from "./eval-types.ts";
-export type { CallContext, EvalContext, EvalLimits, EvalResult, Functions, HclFunction, ParamSpec, Variables } from "./eval-types.ts";
+export type {
+  CallContext,
+  EvalContext,
+  EvalLimits,
+  EvalResult,
+  Functions,
+  HclFunction,
+  ParamSpec,
+  Variables,
+} from "./eval-types.ts";
 export { createStdlib, extraFunctions, stdlib } from "./functions/stdlib.ts";
 export type { StdlibOptions } from "./functions/stdlib.ts";
 export { DEFAULT_MAX_BLOCKS, expandDynamicBlocks } from "./dynamic.ts";

@@ -40,26 +40,30 @@ const single: Record<string, number> = {
   ">": T.Greater,
 };
 
-const double: Record<string, number> = {
-  "==": T.EqualEqual,
-  "!=": T.NotEqual,
-  "<=": T.LessEqual,
-  ">=": T.GreaterEqual,
-  "&&": T.And,
-  "||": T.Or,
-  "=>": T.FatArrow,
-  "::": T.DoubleColon,
+/** Second characters of the operators of two, by the first one. */
+const double: Record<string, Record<string, number>> = {
+  "=": { "=": T.EqualEqual, ">": T.FatArrow },
+  "!": { "=": T.NotEqual },
+  "<": { "=": T.LessEqual },
+  ">": { "=": T.GreaterEqual },
+  "&": { "&": T.And },
+  "|": { "|": T.Or },
+  ":": { ":": T.DoubleColon },
 };
 
 const SINGLE = new Uint8Array(128);
 for (const [text, kind] of Object.entries(single)) SINGLE[text.charCodeAt(0)] = kind;
+const DOUBLE = new Map(
+  Object.entries(double).map(([first, second]) => [
+    first.charCodeAt(0),
+    new Map(Object.entries(second).map(([c, kind]) => [c.charCodeAt(0), kind])),
+  ]),
+);
 
 /** What encloses the text at the cursor. */
 type Mode =
   /** Expressions; `braces` open braces of this level. */
-  | { kind: "normal"; braces: number }
-  | { kind: "quoted" }
-  | { kind: "heredoc"; marker: string; lineStart: boolean };
+  { kind: "normal"; braces: number } | { kind: "quoted" } | { kind: "heredoc"; marker: string; lineStart: boolean };
 
 /** Cuts a source into tokens. It never fails: what is not of the language becomes an Invalid or Broken token. */
 export class Lexer {
@@ -207,7 +211,7 @@ export class Lexer {
     const text = this.#text;
     const at = this.#at;
     if (c === 46 && text.startsWith("...", at)) return this.#emit(T.Ellipsis, at + 3);
-    const two = double[text.slice(at, at + 2)];
+    const two = DOUBLE.get(c)?.get(text.charCodeAt(at + 1));
     if (two !== undefined) return this.#emit(two, at + 2);
     const one = c < 128 ? (SINGLE[c] as number) : 0;
     this.#emit(one === 0 ? T.Invalid : one, at + 1);
@@ -231,7 +235,7 @@ export class Lexer {
     const flush = (to: number): void => {
       if (to > this.#at) this.#emit(T.QuotedText, to);
     };
-    for (let i = from; i < text.length; ) {
+    for (let i = from; i < text.length;) {
       const c = text.charCodeAt(i);
       if (c === QUOTE) {
         flush(i);

@@ -64,7 +64,9 @@ export class HclNumber {
     if (Math.abs(Number(parts[4] ?? 0)) > MAX_DECIMAL_EXPONENT) return undefined;
     const digits = BigInt((parts[2] as string) + fraction);
     const signed = parts[1] === "-" ? -digits : digits;
-    return power >= 0 ? HclNumber.make(signed * 10n ** BigInt(power), 0) : HclNumber.#quotient(signed, 10n ** BigInt(-power), 0);
+    return power >= 0
+      ? HclNumber.make(signed * 10n ** BigInt(power), 0)
+      : HclNumber.#quotient(signed, 10n ** BigInt(-power), 0);
   }
 
   /** The exact decimal value of a JavaScript number's shortest text. @internal */
@@ -104,7 +106,17 @@ export class HclNumber {
 
   /** The nearest JavaScript number. */
   toNumber(): number {
-    return Number(this.toString());
+    const m = abs(this.#mantissa);
+    if (m === 0n) return 0;
+    const cut = Math.max(0, bitLength(m) - 64);
+    const top = m >> BigInt(cut);
+    // The lowest of the 64 bits stands for all that were cut off, so that the conversion rounds as if it saw them.
+    const sticky = cut > 0 && top << BigInt(cut) !== m ? top | 1n : top;
+    const scale = this.#exponent + cut;
+    const size = Number(sticky);
+    // Outside of the normal range the scaling would round again.
+    if (scale < -1000 || scale > 900) return Number(this.toString());
+    return (this.#mantissa < 0n ? -size : size) * 2 ** scale;
   }
 
   /** Shortest decimal text that stands for this value, without exponent. */
@@ -131,12 +143,17 @@ export class HclNumber {
     if (gap > PRECISION * 2 + 2) return this;
     if (gap < -PRECISION * 2 - 2) return other;
     const low = Math.min(this.#exponent, other.#exponent);
-    return HclNumber.make((this.#mantissa << BigInt(this.#exponent - low)) + (other.#mantissa << BigInt(other.#exponent - low)), low);
+    return HclNumber.make(
+      (this.#mantissa << BigInt(this.#exponent - low)) + (other.#mantissa << BigInt(other.#exponent - low)),
+      low,
+    );
   }
 
   /** @internal undefined when out of range. */
   multiply(other: HclNumber): HclNumber | undefined {
-    return inRange(this.#exponent + other.#exponent) ? HclNumber.make(this.#mantissa * other.#mantissa, this.#exponent + other.#exponent) : undefined;
+    return inRange(this.#exponent + other.#exponent)
+      ? HclNumber.make(this.#mantissa * other.#mantissa, this.#exponent + other.#exponent)
+      : undefined;
   }
 
   /** The divisor must not be zero. @internal */
@@ -148,7 +165,10 @@ export class HclNumber {
   /** Remainder with the sign of the dividend; the divisor must not be zero. @internal */
   remainder(other: HclNumber): HclNumber {
     const low = Math.min(this.#exponent, other.#exponent);
-    return HclNumber.make((this.#mantissa << BigInt(this.#exponent - low)) % (other.#mantissa << BigInt(other.#exponent - low)), low);
+    return HclNumber.make(
+      (this.#mantissa << BigInt(this.#exponent - low)) % (other.#mantissa << BigInt(other.#exponent - low)),
+      low,
+    );
   }
 
   /** @internal */

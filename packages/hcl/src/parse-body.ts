@@ -1,79 +1,22 @@
-import type { Attribute, Block, BlockLabel, Body, Comment } from "./ast.ts";
+import type { BlockLabel, Body } from "./ast.ts";
+import { AttributeNode, BlockNode, BodyNode } from "./body-nodes.ts";
 import { decodeEscapes } from "./escapes.ts";
 import { FAILURE, type ParserState } from "./parser-state.ts";
 import type { SourceRange } from "./source.ts";
 import { T } from "./tokens.ts";
 
-class BodyNode implements Body {
-  readonly kind = "body";
-  readonly attributes: Attribute[] = [];
-  readonly blocks: Block[] = [];
-  readonly #p: ParserState;
-  #comments: Comment[] | undefined;
-  #names: Map<string, Attribute> | undefined;
-  range: SourceRange;
-  endRange: SourceRange;
-
-  constructor(p: ParserState, from: number) {
-    this.#p = p;
-    this.range = p.between(from, from);
-    this.endRange = this.range;
-  }
-
-  get names(): Map<string, Attribute> {
-    return (this.#names ??= new Map());
-  }
-
-  attribute(name: string): Attribute | undefined {
-    return this.#names?.get(name);
-  }
-
-  get comments(): readonly Comment[] {
-    return (this.#comments ??= this.#ownComments());
-  }
-
-  /** Comments of this body without those of its blocks' bodies. */
-  #ownComments(): Comment[] {
-    const found: Comment[] = [];
-    const all = this.#p.tokens.comments;
-    let low = 0;
-    for (let high = all.length >> 1; low < high; ) {
-      const mid = (low + high) >> 1;
-      if ((all[mid * 2] as number) < this.range.from) low = mid + 1;
-      else high = mid;
-    }
-    let block = 0;
-    for (let i = low * 2; i < all.length && (all[i] as number) < this.range.to; i += 2) {
-      const from = all[i] as number;
-      while (block < this.blocks.length && ((this.blocks[block] as Block).body.range as SourceRange).to <= from) block++;
-      const inner = this.blocks[block]?.body.range as SourceRange | undefined;
-      if (inner !== undefined && inner.from <= from) continue;
-      const range = this.#p.between(from, all[i + 1] as number);
-      found.push({ text: range.text, range });
-    }
-    return found;
-  }
-}
-
 const MISSING_ITEM = "Argument or block expected";
 
 /** Parses items up to the closing brace (not consumed) or the end of the text. */
 export const parseBody = (p: ParserState, top: boolean): Body => {
-  const body = new BodyNode(p, top ? 0 : p.end(p.at - 1));
+  const body = new BodyNode(p.file, top ? 0 : p.end(p.at - 1));
   for (;;) {
     const kind = p.peek();
     if (kind === T.Newline) p.next();
     else if (kind === T.Eof || (kind === T.CloseBrace && !top)) break;
     else parseItemSafely(p, body, false);
   }
-  return finish(p, body);
-};
-
-const finish = (p: ParserState, body: BodyNode): Body => {
-  const at = p.start(p.at);
-  body.endRange = p.between(at, at);
-  body.range = p.between(body.range.from, at);
-  return body;
+  return body.finish(p.start(p.at));
 };
 
 /** One item; after a failure the reading position is behind it. */
@@ -137,7 +80,12 @@ const parseItem = (p: ParserState, body: BodyNode, singleLine: boolean): void =>
   if (p.peek() !== T.Ident) {
     const bad = p.range(p.at);
     if (p.peek() === T.OpenQuote && !singleLine) {
-      p.fail("quoted-argument-name", "Quoted argument name", "The name of an argument or block stands without quotes.", bad);
+      p.fail(
+        "quoted-argument-name",
+        "Quoted argument name",
+        "The name of an argument or block stands without quotes.",
+        bad,
+      );
     }
     p.fail("missing-item", MISSING_ITEM, `An argument or a block must start here, not ${p.found()}.`, bad);
   }
@@ -155,31 +103,47 @@ const parseItem = (p: ParserState, body: BodyNode, singleLine: boolean): void =>
     }
     parseBlock(p, body, name);
   } else {
-    p.fail("missing-item", MISSING_ITEM, `Behind ${p.tokenText(name)} must come "=" and a value, or block labels and "{", not ${p.found()}.`, p.range(name));
+    p.fail(
+      "missing-item",
+      MISSING_ITEM,
+      `Behind ${p.tokenText(name)} must come "=" and a value, or block labels and "{", not ${p.found()}.`,
+      p.range(name),
+    );
   }
 };
 
 const parseAttribute = (p: ParserState, body: BodyNode, name: number, singleLine: boolean): void => {
   const equals = p.next();
   const expression = p.expression();
-  const range = p.between(p.start(name), (expression.range as SourceRange).to);
   if (singleLine) {
     if (p.peek() !== T.CloseBrace) {
       const detail = p.peek() === T.Newline ? "must also end on that line" : "can hold one argument only";
-      p.fail("single-line-block", "Single-line block not closed", `A block that starts with an argument on its line ${detail}.`, p.range(p.at));
+      p.fail(
+        "single-line-block",
+        "Single-line block not closed",
+        `A block that starts with an argument on its line ${detail}.`,
+        p.range(p.at),
+      );
     }
   } else if (p.peek() === T.Newline) p.next();
   else if (p.peek() !== T.Eof) {
-    p.fail("missing-newline", "Line end expected", `An argument ends with its line; found ${p.found()} behind it.`, p.range(p.at), range);
+    p.fail(
+      "missing-newline",
+      "Line end expected",
+      `An argument ends with its line; found ${p.found()} behind it.`,
+      p.range(p.at),
+      p.between(p.start(name), (expression.range as SourceRange).to),
+    );
   }
-  const attribute: Attribute = { name: p.tokenText(name), nameRange: p.range(name), equalsRange: p.range(equals), expression, range };
-  const before = body.names.get(attribute.name);
-  if (before !== undefined) {
-    const where = before.nameRange.start;
-    return p.report("duplicate-argument", "Argument set twice", `${attribute.name} was set before, in line ${where.line}.`, attribute.nameRange as SourceRange);
-  }
-  body.names.set(attribute.name, attribute);
-  body.attributes.push(attribute);
+  const attribute = new AttributeNode(p.source, p.tokenText(name), p.start(name), p.start(equals), expression);
+  const before = body.attribute(attribute.name);
+  if (before === undefined) return body.add(attribute);
+  p.report(
+    "duplicate-argument",
+    "Argument set twice",
+    `${attribute.name} was set before, in line ${before.nameRange.start.line}.`,
+    attribute.nameRange,
+  );
 };
 
 const parseBlock = (p: ParserState, parent: BodyNode, type: number): void => {
@@ -192,34 +156,36 @@ const parseBlock = (p: ParserState, parent: BodyNode, type: number): void => {
       labels.push({ value: p.tokenText(word), range: p.range(word) });
     } else invalidHeader(p, type);
   }
-  const definitionRange = p.since(p.start(type));
+  const definitionEnd = p.end(p.at - 1);
   const open = p.next();
   p.enter();
   const body = p.peek() === T.Newline ? parseBody(p, false) : parseOneLine(p);
   p.depth--;
   if (p.peek() === T.Eof) {
-    p.report("unclosed-block", "Block not closed", `The block ${p.tokenText(type)} has no closing brace. A brace may be missing further down.`, p.range(open));
+    p.report(
+      "unclosed-block",
+      "Block not closed",
+      `The block ${p.tokenText(type)} has no closing brace. A brace may be missing further down.`,
+      p.range(open),
+    );
   }
   const close = p.peek() === T.CloseBrace ? p.next() : p.at;
-  parent.blocks.push({
-    type: p.tokenText(type),
-    typeRange: p.range(type),
-    labels,
-    body,
-    openBraceRange: p.range(open),
-    closeBraceRange: p.range(close),
-    definitionRange,
-    range: p.between(p.start(type), p.end(close)),
-  });
+  const at = { start: p.start(type), definitionEnd, open: p.start(open), close: p.start(close), end: p.end(close) };
+  parent.blocks.push(new BlockNode(p.source, p.tokenText(type), labels, body, at));
   if (p.peek() === T.Newline) p.next();
   else if (p.peek() !== T.Eof) {
-    p.fail("missing-newline", "Line end expected", `A block ends with its line; found ${p.found()} behind it.`, p.range(p.at));
+    p.fail(
+      "missing-newline",
+      "Line end expected",
+      `A block ends with its line; found ${p.found()} behind it.`,
+      p.range(p.at),
+    );
   }
 };
 
 /** What follows `{` on its line: nothing, or one argument. */
 const parseOneLine = (p: ParserState): Body => {
-  const body = new BodyNode(p, p.end(p.at - 1));
+  const body = new BodyNode(p.file, p.end(p.at - 1));
   if (p.peek() !== T.CloseBrace && p.peek() !== T.Eof) {
     parseItemSafely(p, body, true);
     // Only after a failure: read the rest like a normal body, so that its braces pair up.
@@ -228,15 +194,22 @@ const parseOneLine = (p: ParserState): Body => {
       else parseItemSafely(p, body, false);
     }
   }
-  return finish(p, body);
+  return body.finish(p.start(p.at));
 };
 
 const invalidHeader = (p: ParserState, type: number): never => {
   const name = p.tokenText(type);
   const bad = p.range(p.at);
   const kind = p.peek();
-  if (kind === T.Equal) p.fail("invalid-block", "Invalid block", `A block has no "="; an argument such as ${name} has no labels.`, bad);
-  if (kind === T.Newline) p.fail("invalid-block", "Invalid block", `The "{" of the block ${name} must stand on the line of its name and labels.`, bad);
+  if (kind === T.Equal)
+    p.fail("invalid-block", "Invalid block", `A block has no "="; an argument such as ${name} has no labels.`, bad);
+  if (kind === T.Newline)
+    p.fail(
+      "invalid-block",
+      "Invalid block",
+      `The "{" of the block ${name} must stand on the line of its name and labels.`,
+      bad,
+    );
   return p.fail("invalid-block", "Invalid block", `A quoted label or "{" must follow here, not ${p.found()}.`, bad);
 };
 
@@ -249,7 +222,18 @@ const parseLabel = (p: ParserState): BlockLabel => {
     if (kind === T.CloseQuote) return { value, range: p.between(p.start(open), p.end(token)) };
     if (kind === T.QuotedText) value += decodeEscapes(p, p.start(token), p.end(token));
     else if (kind === T.Interpolation || kind === T.Directive) {
-      p.fail("invalid-block-label", "Template in a block label", "A label is plain text; write $${ or %%{ for the characters themselves.", p.range(token));
-    } else p.fail("invalid-block-label", "Label not closed", 'The closing quote of this label is missing before the end of the line.', p.range(token));
+      p.fail(
+        "invalid-block-label",
+        "Template in a block label",
+        "A label is plain text; write $${ or %%{ for the characters themselves.",
+        p.range(token),
+      );
+    } else
+      p.fail(
+        "invalid-block-label",
+        "Label not closed",
+        "The closing quote of this label is missing before the end of the line.",
+        p.range(token),
+      );
   }
 };

@@ -16,7 +16,12 @@ export const parseCall = (p: ParserState): Expression => {
     name += `::${p.tokenText(last)}`;
   }
   if (p.peek() !== T.OpenParen) {
-    p.fail("unknown-function", "Function call expected", `"(" must follow the function's name, not ${p.found()}.`, p.range(p.at));
+    p.fail(
+      "unknown-function",
+      "Function call expected",
+      `"(" must follow the function's name, not ${p.found()}.`,
+      p.range(p.at),
+    );
   }
   const open = p.next();
   const newlines = p.skipNewlines;
@@ -34,9 +39,19 @@ export const parseCall = (p: ParserState): Expression => {
         p.fail("unclosed-call", "Call not closed", 'Behind "..." only ")" may follow.', p.range(ellipsis));
       }
     } else if (kind === T.Eof) {
-      p.fail("unclosed-call", "Call not closed", `The call of ${name} has no ")".`, p.between(p.start(first), p.end(open)));
+      p.fail(
+        "unclosed-call",
+        "Call not closed",
+        `The call of ${name} has no ")".`,
+        p.between(p.start(first), p.end(open)),
+      );
     } else if (kind !== T.CloseParen) {
-      p.fail("missing-separator", "Comma expected", `A comma or ")" must follow the argument, not ${p.found()}.`, p.range(p.at));
+      p.fail(
+        "missing-separator",
+        "Comma expected",
+        `A comma or ")" must follow the argument, not ${p.found()}.`,
+        p.range(p.at),
+      );
     }
   }
   const close = p.next();

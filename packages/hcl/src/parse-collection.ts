@@ -13,9 +13,16 @@ export const parseTuple = (p: ParserState): Expression => {
     items.push(p.expression());
     const kind = p.peek();
     if (kind === T.Comma) p.next();
-    else if (kind === T.Eof) p.fail("unclosed-tuple", "Bracket not closed", 'The list that starts here has no "]".', p.range(open));
+    else if (kind === T.Eof)
+      p.fail("unclosed-tuple", "Bracket not closed", 'The list that starts here has no "]".', p.range(open));
     else if (kind !== T.CloseBracket) {
-      p.fail("missing-separator", "Comma expected", `A comma or "]" must follow the item, not ${p.found()}.`, p.range(p.at), p.range(open));
+      p.fail(
+        "missing-separator",
+        "Comma expected",
+        `A comma or "]" must follow the item, not ${p.found()}.`,
+        p.range(p.at),
+        p.range(open),
+      );
     }
   }
   const close = p.next();
@@ -40,9 +47,16 @@ export const parseObject = (p: ParserState): Expression => {
     items.push({ key, value: p.expression() });
     const kind = p.peek();
     if (kind === T.Comma || kind === T.Newline) p.next();
-    else if (kind === T.Eof) p.fail("unclosed-object", "Brace not closed", 'The object that starts here has no "}".', p.range(open));
+    else if (kind === T.Eof)
+      p.fail("unclosed-object", "Brace not closed", 'The object that starts here has no "}".', p.range(open));
     else if (kind !== T.CloseBrace) {
-      p.fail("missing-separator", "Separator expected", `A line end, a comma or "}" must follow the value, not ${p.found()}.`, p.range(p.at), p.range(open));
+      p.fail(
+        "missing-separator",
+        "Separator expected",
+        `A line end, a comma or "}" must follow the value, not ${p.found()}.`,
+        p.range(p.at),
+        p.range(open),
+      );
     }
   }
   const close = p.next();
@@ -56,11 +70,24 @@ const keySeparator = (p: ParserState, open: number): void => {
     p.next();
     return;
   }
-  if (kind === T.Eof) p.fail("unclosed-object", "Brace not closed", 'The object that starts here has no "}".', p.range(open));
+  if (kind === T.Eof)
+    p.fail("unclosed-object", "Brace not closed", 'The object that starts here has no "}".', p.range(open));
   if (kind === T.Newline || kind === T.Comma) {
-    p.fail("missing-object-value", "Value missing", '"=" and a value must follow the key.', p.range(p.at), p.range(open));
+    p.fail(
+      "missing-object-value",
+      "Value missing",
+      '"=" and a value must follow the key.',
+      p.range(p.at),
+      p.range(open),
+    );
   }
-  p.fail("missing-separator", "Equals sign expected", `"=" must follow the key, not ${p.found()}. A key with dots or blanks stands in quotes.`, p.range(p.at), p.range(open));
+  p.fail(
+    "missing-separator",
+    "Equals sign expected",
+    `"=" must follow the key, not ${p.found()}. A key with dots or blanks stands in quotes.`,
+    p.range(p.at),
+    p.range(open),
+  );
 };
 
 const wrong = (p: ParserState, detail: string, at: number, open: number): never =>
@@ -88,12 +115,25 @@ const parseFor = (p: ParserState, open: number, newlines: boolean): Expression =
   let key: Expression | undefined;
   let value = first;
   if (p.peek() === T.FatArrow) {
-    if (!object) p.fail("invalid-for", "Invalid for expression", 'A list has no keys: "=>" belongs in braces.', p.between(startOf(first), endOf(first)), p.range(open));
+    if (!object)
+      p.fail(
+        "invalid-for",
+        "Invalid for expression",
+        'A list has no keys: "=>" belongs in braces.',
+        p.between(startOf(first), endOf(first)),
+        p.range(open),
+      );
     p.next();
     key = first;
     value = p.expression();
   } else if (object) {
-    p.fail("invalid-for", "Invalid for expression", 'An object needs "key => value".', p.between(startOf(first), endOf(first)), p.range(open));
+    p.fail(
+      "invalid-for",
+      "Invalid for expression",
+      'An object needs "key => value".',
+      p.between(startOf(first), endOf(first)),
+      p.range(open),
+    );
   }
   let grouping = false;
   if (p.peek() === T.Ellipsis) {
@@ -111,5 +151,15 @@ const parseFor = (p: ParserState, open: number, newlines: boolean): Expression =
   }
   const close = p.next();
   p.skipNewlines = newlines;
-  return { kind: "for", keyName, valueName, collection, key, value, condition, grouping, range: p.between(p.start(open), p.end(close)) };
+  return {
+    kind: "for",
+    keyName,
+    valueName,
+    collection,
+    key,
+    value,
+    condition,
+    grouping,
+    range: p.between(p.start(open), p.end(close)),
+  };
 };

@@ -1,4 +1,4 @@
-import type { BinaryOperator, Expression } from "./ast.ts";
+import type { BinaryOperator, Expression, TraversalStep } from "./ast.ts";
 import { parseCall } from "./parse-call.ts";
 import { parseObject, parseTuple } from "./parse-collection.ts";
 import { parseLiteralNumber } from "./parse-number.ts";
@@ -23,6 +23,9 @@ const LEVEL: Record<number, number> = {
   [T.Percent]: 6,
 };
 
+/** Shared by all traversals that are a bare name. */
+const NO_STEPS: readonly TraversalStep[] = [];
+
 const LEVELS = new Uint8Array(64);
 for (const [kind, level] of Object.entries(LEVEL)) LEVELS[Number(kind)] = level;
 
@@ -35,7 +38,13 @@ export const parseExpressionHere = (p: ParserState): Expression => {
     p.next();
     const ifTrue = parseExpressionHere(p);
     if (p.peek() !== T.Colon) {
-      p.fail("missing-else", "Conditional without else", `":" and the value for false must follow here, not ${p.found()}.`, p.range(p.at), p.between(startOf(condition), endOf(ifTrue)));
+      p.fail(
+        "missing-else",
+        "Conditional without else",
+        `":" and the value for false must follow here, not ${p.found()}.`,
+        p.range(p.at),
+        p.between(startOf(condition), endOf(ifTrue)),
+      );
     }
     p.next();
     const ifFalse = parseExpressionHere(p);
@@ -89,9 +98,19 @@ const parseTerm = (p: ParserState): Expression => {
     case T.OpenParen:
       return parseParens(p);
     case T.Eof:
-      return p.fail("missing-expression", "Expression missing", "An expression must follow, but the text ends.", p.range(p.at));
+      return p.fail(
+        "missing-expression",
+        "Expression missing",
+        "An expression must follow, but the text ends.",
+        p.range(p.at),
+      );
     default:
-      return p.fail("invalid-expression", "Invalid expression", `An expression must start here, not ${p.found()}.`, p.range(p.at));
+      return p.fail(
+        "invalid-expression",
+        "Invalid expression",
+        `An expression must start here, not ${p.found()}.`,
+        p.range(p.at),
+      );
   }
 };
 
@@ -103,7 +122,7 @@ const parseName = (p: ParserState): Expression => {
   const root = p.tokenText(token);
   if (root === "true" || root === "false") return { kind: "literal", value: root === "true", range };
   if (root === "null") return { kind: "literal", value: null, range };
-  return { kind: "traversal", root, rootRange: range, steps: [], range };
+  return { kind: "traversal", root, rootRange: range, steps: NO_STEPS, range };
 };
 
 const parseParens = (p: ParserState): Expression => {
@@ -112,7 +131,13 @@ const parseParens = (p: ParserState): Expression => {
   p.skipNewlines = true;
   const inner = parseExpressionHere(p);
   if (p.peek() !== T.CloseParen) {
-    p.fail("unclosed-parens", "Parenthesis not closed", `")" must follow here, not ${p.found()}.`, p.range(p.at), p.range(open));
+    p.fail(
+      "unclosed-parens",
+      "Parenthesis not closed",
+      `")" must follow here, not ${p.found()}.`,
+      p.range(p.at),
+      p.range(open),
+    );
   }
   const close = p.next();
   p.skipNewlines = newlines;

@@ -25,7 +25,8 @@ type Steps = TraversalStep[];
 const withStep = (p: ParserState, e: Expression, step: TraversalStep, end: number): Expression => {
   if (e.kind === "traversal" || e.kind === "relativeTraversal") {
     // Nodes under construction are ours alone, so their list can grow in place.
-    (e.steps as Steps).push(step);
+    if (e.steps.length === 0) (e as { steps: readonly TraversalStep[] }).steps = [step];
+    else (e.steps as Steps).push(step);
     (e as { range: unknown }).range = p.between(startOf(e), end);
     return e;
   }
@@ -35,7 +36,12 @@ const withStep = (p: ParserState, e: Expression, step: TraversalStep, end: numbe
 const legacyIndex = (p: ParserState, dot: number): TraversalStep => {
   const text = p.tokenText(p.at);
   if (text.includes(".")) {
-    p.fail("invalid-index", "Invalid index", `.${text} is no index; write [${text.replace(".", "][")}].`, p.range(p.at));
+    p.fail(
+      "invalid-index",
+      "Invalid index",
+      `.${text} is no index; write [${text.replace(".", "][")}].`,
+      p.range(p.at),
+    );
   }
   const number = parseLiteralNumber(p);
   return { kind: "index", key: number.value as number, range: p.between(p.start(dot), endOf(number)) };
@@ -46,14 +52,24 @@ const parseDot = (p: ParserState, e: Expression): Expression => {
   const kind = p.peek();
   if (kind === T.Ident) {
     const name = p.next();
-    return withStep(p, e, { kind: "attribute", name: p.tokenText(name), range: p.between(p.start(dot), p.end(name)) }, p.end(name));
+    return withStep(
+      p,
+      e,
+      { kind: "attribute", name: p.tokenText(name), range: p.between(p.start(dot), p.end(name)) },
+      p.end(name),
+    );
   }
   if (kind === T.Number) {
     const step = legacyIndex(p, dot);
     return withStep(p, e, step, p.end(p.at - 1));
   }
   if (kind === T.Star) return attributeSplat(p, e, dot);
-  return p.fail("invalid-attribute-name", "Attribute name expected", `A name must follow the dot, not ${p.found()}.`, p.range(p.at));
+  return p.fail(
+    "invalid-attribute-name",
+    "Attribute name expected",
+    `A name must follow the dot, not ${p.found()}.`,
+    p.range(p.at),
+  );
 };
 
 const attributeSplat = (p: ParserState, source: Expression, dot: number): Expression => {
@@ -65,15 +81,33 @@ const attributeSplat = (p: ParserState, source: Expression, dot: number): Expres
     const kind = p.peek();
     if (kind === T.Ident) {
       const name = p.next();
-      each = withStep(p, each, { kind: "attribute", name: p.tokenText(name), range: p.between(p.start(inner), p.end(name)) }, p.end(name));
+      each = withStep(
+        p,
+        each,
+        { kind: "attribute", name: p.tokenText(name), range: p.between(p.start(inner), p.end(name)) },
+        p.end(name),
+      );
     } else if (kind === T.Number) each = withStep(p, each, legacyIndex(p, inner), p.end(p.at - 1));
-    else if (kind === T.Star) p.fail("invalid-splat", "Splat in a splat", 'A ".*" cannot stand in another ".*"; use "[*]".', p.range(p.at));
-    else p.fail("invalid-attribute-name", "Attribute name expected", `A name must follow the dot, not ${p.found()}.`, p.range(p.at));
+    else if (kind === T.Star)
+      p.fail("invalid-splat", "Splat in a splat", 'A ".*" cannot stand in another ".*"; use "[*]".', p.range(p.at));
+    else
+      p.fail(
+        "invalid-attribute-name",
+        "Attribute name expected",
+        `A name must follow the dot, not ${p.found()}.`,
+        p.range(p.at),
+      );
   }
   return splat("attribute", source, each, item, p);
 };
 
-const splat = (form: SplatExpression["form"], source: Expression, each: Expression, item: SplatItemExpression, p: ParserState): Expression => ({
+const splat = (
+  form: SplatExpression["form"],
+  source: Expression,
+  each: Expression,
+  item: SplatItemExpression,
+  p: ParserState,
+): Expression => ({
   kind: "splat",
   form,
   source,
@@ -90,7 +124,13 @@ const parseBracket = (p: ParserState, e: Expression): Expression => {
   if (p.peek() === T.Star) {
     p.next();
     if (p.peek() !== T.CloseBracket) {
-      p.fail("unclosed-index", "Bracket not closed", `"]" must follow the star, not ${p.found()}.`, p.range(p.at), p.range(open));
+      p.fail(
+        "unclosed-index",
+        "Bracket not closed",
+        `"]" must follow the star, not ${p.found()}.`,
+        p.range(p.at),
+        p.range(open),
+      );
     }
     const close = p.next();
     p.skipNewlines = newlines;
@@ -102,7 +142,13 @@ const parseBracket = (p: ParserState, e: Expression): Expression => {
   }
   const key = p.expression();
   if (p.peek() !== T.CloseBracket) {
-    p.fail("unclosed-index", "Bracket not closed", `"]" must end the index, not ${p.found()}.`, p.range(p.at), p.range(open));
+    p.fail(
+      "unclosed-index",
+      "Bracket not closed",
+      `"]" must end the index, not ${p.found()}.`,
+      p.range(p.at),
+      p.range(open),
+    );
   }
   const close = p.next();
   p.skipNewlines = newlines;

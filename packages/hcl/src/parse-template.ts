@@ -68,12 +68,18 @@ const parseParts = (p: ParserState, closer: number): { parts: Part[]; close: num
     const from = p.start(token);
     const to = p.end(token);
     if (kind === T.QuotedText) parts.push({ kind: "text", text: decodeEscapes(p, from, to), from, to });
-    else if (kind === T.HeredocText) parts.push({ kind: "text", text: unescapeMarkers(p.text.slice(from, to)), from, to });
+    else if (kind === T.HeredocText)
+      parts.push({ kind: "text", text: unescapeMarkers(p.text.slice(from, to)), from, to });
     else if (kind === T.Interpolation) parts.push(parseInterpolation(p, token));
     else if (kind === T.Directive) parts.push(parseDirective(p, token));
     else {
       p.at = token;
-      p.fail("unterminated-template", "Text not closed", "The end of this string or heredoc is missing.", p.range(token));
+      p.fail(
+        "unterminated-template",
+        "Text not closed",
+        "The end of this string or heredoc is missing.",
+        p.range(token),
+      );
     }
   }
 };
@@ -98,13 +104,25 @@ const endSequence = (p: ParserState, open: number, what: string): number => {
   if (kind === T.Eof || kind === T.OpenQuote) {
     p.fail("invalid-interpolation", "Sequence not closed", `The "}" of ${what} is missing.`, p.range(open));
   }
-  return p.fail("extra-characters", "Extra characters", `"}" must end ${what} here, not ${p.found()}. Write $\${ or %%{ for the characters themselves.`, p.range(p.at), p.range(open));
+  return p.fail(
+    "extra-characters",
+    "Extra characters",
+    `"}" must end ${what} here, not ${p.found()}. Write $\${ or %%{ for the characters themselves.`,
+    p.range(p.at),
+    p.range(open),
+  );
 };
 
 const parseDirective = (p: ParserState, open: number): Part => {
   p.skipNewlines = true;
   if (p.peek() !== T.Ident) {
-    p.fail("invalid-directive", "Invalid directive", `"if", "for", "else", "endif" or "endfor" must follow "%{", not ${p.found()}.`, p.range(p.at), p.range(open));
+    p.fail(
+      "invalid-directive",
+      "Invalid directive",
+      `"if", "for", "else", "endif" or "endfor" must follow "%{", not ${p.found()}.`,
+      p.range(p.at),
+      p.range(open),
+    );
   }
   const keyword = p.next();
   const word = p.tokenText(keyword);
@@ -116,12 +134,25 @@ const parseDirective = (p: ParserState, open: number): Part => {
   if (word === "else" || word === "endif" || word === "endfor") {
     return { kind: word, ...sequenceOf(p, open, endSequence(p, open, "the directive")) };
   }
-  return p.fail("invalid-directive", "Invalid directive", `There is no directive ${JSON.stringify(word)}; there are if, for, else, endif and endfor.`, p.range(keyword), p.range(open));
+  return p.fail(
+    "invalid-directive",
+    "Invalid directive",
+    `There is no directive ${JSON.stringify(word)}; there are if, for, else, endif and endfor.`,
+    p.range(keyword),
+    p.range(open),
+  );
 };
 
 const parseForDirective = (p: ParserState, open: number): Part => {
   const name = (): string => {
-    if (p.peek() !== T.Ident) p.fail("invalid-directive", "Invalid for directive", `A variable's name must stand here, not ${p.found()}.`, p.range(p.at), p.range(open));
+    if (p.peek() !== T.Ident)
+      p.fail(
+        "invalid-directive",
+        "Invalid for directive",
+        `A variable's name must stand here, not ${p.found()}.`,
+        p.range(p.at),
+        p.range(open),
+      );
     return p.tokenText(p.next());
   };
   let keyName: string | undefined;
@@ -131,7 +162,14 @@ const parseForDirective = (p: ParserState, open: number): Part => {
     keyName = valueName;
     valueName = name();
   }
-  if (!p.isWord("in")) p.fail("invalid-directive", "Invalid for directive", `"in" must follow the names, not ${p.found()}.`, p.range(p.at), p.range(open));
+  if (!p.isWord("in"))
+    p.fail(
+      "invalid-directive",
+      "Invalid for directive",
+      `"in" must follow the names, not ${p.found()}.`,
+      p.range(p.at),
+      p.range(open),
+    );
   p.next();
   const collection = p.expression();
   return { kind: "for", keyName, valueName, collection, ...sequenceOf(p, open, endSequence(p, open, "the directive")) };

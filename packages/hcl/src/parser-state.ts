@@ -1,5 +1,6 @@
 import type { Expression } from "./ast.ts";
 import type { Diagnostic, DiagnosticCode } from "./diagnostic.ts";
+import type { FileInfo } from "./body-nodes.ts";
 import { type Source, SourceRange } from "./source.ts";
 import { T, type Tokens } from "./tokens.ts";
 
@@ -9,9 +10,19 @@ export const DEFAULT_MAX_DEPTH = 512;
 /** Thrown after a diagnostic was added, caught by the body parser, which goes on with the next item. */
 export const FAILURE: unique symbol = Symbol("parse failure");
 
+/** Thrown when there are too many diagnostics: nothing more is parsed. */
+export const TOO_MANY: unique symbol = Symbol("too many diagnostics");
+
+/** Bounds of one parse. */
+export interface ParserLimits {
+  readonly maxDepth: number;
+  readonly maxDiagnostics: number;
+}
+
 /** Reading position, newline mode, depth and diagnostics that all parts of the parser share. */
 export class ParserState {
   readonly source: Source;
+  readonly file: FileInfo;
   readonly text: string;
   readonly kinds: Uint8Array;
   readonly starts: Uint32Array;
@@ -19,6 +30,7 @@ export class ParserState {
   readonly tokens: Tokens;
   readonly diagnostics: Diagnostic[] = [];
   readonly maxDepth: number;
+  readonly maxDiagnostics: number;
   /** Parses one expression at the reading position; given from outside, since every part of the parser needs it. */
   readonly expression: () => Expression;
   /** Index of the next token. */
@@ -27,14 +39,16 @@ export class ParserState {
   skipNewlines = false;
   depth = 0;
 
-  constructor(source: Source, tokens: Tokens, maxDepth: number, expression: (p: ParserState) => Expression) {
+  constructor(source: Source, tokens: Tokens, limits: ParserLimits, expression: (p: ParserState) => Expression) {
     this.source = source;
+    this.file = { source, comments: tokens.comments };
     this.text = source.text;
     this.tokens = tokens;
     this.kinds = tokens.kinds;
     this.starts = tokens.starts;
     this.ends = tokens.ends;
-    this.maxDepth = maxDepth;
+    this.maxDepth = limits.maxDepth;
+    this.maxDiagnostics = limits.maxDiagnostics;
     this.expression = () => expression(this);
   }
 
@@ -92,6 +106,16 @@ export class ParserState {
   }
 
   report(code: DiagnosticCode, summary: string, detail: string, subject: SourceRange, context?: SourceRange): void {
+    if (this.diagnostics.length >= this.maxDiagnostics) {
+      this.diagnostics.push({
+        severity: "error",
+        code: "too-many-errors",
+        summary: "Too many errors",
+        detail: `After ${this.maxDiagnostics} errors the rest of the text is not looked at.`,
+        subject,
+      });
+      throw TOO_MANY;
+    }
     this.diagnostics.push({ severity: "error", code, summary, detail, subject, ...(context ? { context } : {}) });
   }
 
@@ -103,7 +127,12 @@ export class ParserState {
 
   enter(): void {
     if (++this.depth > this.maxDepth) {
-      this.fail("too-deep", "Nesting too deep", `Blocks and expressions may nest ${this.maxDepth} levels deep.`, this.range(this.at));
+      this.fail(
+        "too-deep",
+        "Nesting too deep",
+        `Blocks and expressions may nest ${this.maxDepth} levels deep.`,
+        this.range(this.at),
+      );
     }
   }
 

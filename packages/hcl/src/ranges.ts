@@ -3,7 +3,9 @@ import type { Range } from "./diagnostic.ts";
 import { SourceRange, sourceText, spanning } from "./source.ts";
 
 const firstUnits = (range: Range, length: number): Range =>
-  range instanceof SourceRange ? new SourceRange(range.source, range.from, Math.min(range.to, range.from + length)) : range;
+  range instanceof SourceRange
+    ? new SourceRange(range.source, range.from, Math.min(range.to, range.from + length))
+    : range;
 
 /**
  * Where a remark on the value of an expression points at: its first token, for a string the text in it.
@@ -48,7 +50,16 @@ export const startRange = (e: Expression): Range => {
 export const traversalText = (t: TraversalExpression): string => {
   const text = sourceText(t.range);
   if (text !== "") return text;
-  return t.root + t.steps.map((s) => (s.kind === "attribute" ? `.${s.name}` : `[${typeof s.key === "string" ? JSON.stringify(s.key) : String(s.key)}]`)).join("");
+  return (
+    t.root +
+    t.steps
+      .map((s) =>
+        s.kind === "attribute"
+          ? `.${s.name}`
+          : `[${typeof s.key === "string" ? JSON.stringify(s.key) : String(s.key)}]`,
+      )
+      .join("")
+  );
 };
 
 /**

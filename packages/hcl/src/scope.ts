@@ -8,7 +8,10 @@ export type Scope =
   | { readonly item: SplatItemExpression; readonly value: Value; readonly next: Scope }
   | undefined;
 
-const own = <V>(table: Readonly<Record<string, V>> | ReadonlyMap<string, V> | undefined, name: string): V | undefined => {
+const own = <V>(
+  table: Readonly<Record<string, V>> | ReadonlyMap<string, V> | undefined,
+  name: string,
+): V | undefined => {
   if (table === undefined) return undefined;
   if (table instanceof Map) return table.get(name) as V | undefined;
   return Object.hasOwn(table, name) ? (table as Readonly<Record<string, V>>)[name] : undefined;

@@ -47,7 +47,8 @@ export class Source {
   }
 
   #table(): { lines: Uint32Array; bytes: Float64Array } {
-    if (this.#lines !== undefined && this.#lineBytes !== undefined) return { lines: this.#lines, bytes: this.#lineBytes };
+    if (this.#lines !== undefined && this.#lineBytes !== undefined)
+      return { lines: this.#lines, bytes: this.#lineBytes };
     const starts = [0];
     const text = this.text;
     for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) starts.push(at + 1);

@@ -6,7 +6,12 @@ import type { Part } from "./template-parts.ts";
 type Form = TemplateExpression["form"];
 
 /** Pairs up the directives of a template. */
-export const buildTemplate = (p: ParserState, parts: readonly Part[], end: SourceRange, form: Form): TemplateExpression => {
+export const buildTemplate = (
+  p: ParserState,
+  parts: readonly Part[],
+  end: SourceRange,
+  form: Form,
+): TemplateExpression => {
   const builder = new Builder(p, parts, end);
   return builder.template(form, undefined);
 };
@@ -32,7 +37,13 @@ class Builder {
       const part = this.#parts[this.#at];
       if (part === undefined) {
         if (opener === undefined) break;
-        return p.fail("invalid-directive", "Directive not ended", `The "${opener.kind}" directive has no "end${opener.kind}".`, this.#end, p.between(opener.from, opener.to));
+        return p.fail(
+          "invalid-directive",
+          "Directive not ended",
+          `The "${opener.kind}" directive has no "end${opener.kind}".`,
+          this.#end,
+          p.between(opener.from, opener.to),
+        );
       }
       if (part.kind === "text") {
         this.#at++;
@@ -43,9 +54,17 @@ class Builder {
       } else if (part.kind === "if") out.push(this.#if(part));
       else if (part.kind === "for") out.push(this.#for(part));
       else {
-        const ends = part.kind === "else" ? opener?.kind === "if" : opener !== undefined && part.kind === `end${opener.kind === "else" ? "if" : opener.kind}`;
+        const ends =
+          part.kind === "else"
+            ? opener?.kind === "if"
+            : opener !== undefined && part.kind === `end${opener.kind === "else" ? "if" : opener.kind}`;
         if (ends) break;
-        p.fail("invalid-directive", "Unexpected directive", `Nothing open here is ended by "${part.kind}".`, p.between(part.from, part.to));
+        p.fail(
+          "invalid-directive",
+          "Unexpected directive",
+          `Nothing open here is ended by "${part.kind}".`,
+          p.between(part.from, part.to),
+        );
       }
     }
     const to = this.#parts[this.#at - 1]?.to ?? from;
@@ -65,7 +84,13 @@ class Builder {
       ending = this.#parts[this.#at++] as Part;
     }
     p.depth--;
-    return { kind: "templateIf", condition: opener.condition, ifTrue, ifFalse, range: p.between(opener.from, ending.to) };
+    return {
+      kind: "templateIf",
+      condition: opener.condition,
+      ifTrue,
+      ifFalse,
+      range: p.between(opener.from, ending.to),
+    };
   }
 
   #for(opener: Part & { kind: "for" }): TemplateForExpression {

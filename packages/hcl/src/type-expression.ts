@@ -32,7 +32,18 @@ export const decodeTypeWith = (e: Expression, evaluate: Evaluate): DecodeTypeRes
     return { type: decode(e, evaluate), diagnostics: [] };
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    return { type: undefined, diagnostics: [{ severity: "error", code: "invalid-type", summary: "Invalid type", detail: error.message, subject: error.range }] };
+    return {
+      type: undefined,
+      diagnostics: [
+        {
+          severity: "error",
+          code: "invalid-type",
+          summary: "Invalid type",
+          detail: error.message,
+          subject: error.range,
+        },
+      ],
+    };
   }
 };
 
@@ -41,16 +52,26 @@ const decode = (e: Expression, evaluate: Evaluate): HclType => {
   if (word !== undefined) {
     if (word === "string" || word === "number" || word === "bool" || word === "any") return { kind: word };
     if (word === "list" || word === "set" || word === "map") return { kind: word, element: { kind: "any" } };
-    throw new Refused(`${JSON.stringify(word)} is no type; there are string, number, bool, any, list(…), set(…), map(…), tuple([…]) and object({…}).`, e.range);
+    throw new Refused(
+      `${JSON.stringify(word)} is no type; there are string, number, bool, any, list(…), set(…), map(…), tuple([…]) and object({…}).`,
+      e.range,
+    );
   }
   if (e.kind !== "call") throw new Refused("A type is expected, such as string or list(string).", startRange(e));
   const argument = e.arguments[0];
-  if (argument === undefined || e.arguments.length !== 1) throw new Refused(`${e.name} takes one argument.`, startRange(e));
-  if (e.name === "list" || e.name === "set" || e.name === "map") return { kind: e.name, element: decode(argument, evaluate) };
-  if (e.name === "tuple" && argument.kind === "tuple") return { kind: "tuple", elements: argument.items.map((x) => decode(x, evaluate)) };
-  if (e.name === "object" && argument.kind === "object") return { kind: "object", attributes: attributesOf(argument, evaluate) };
+  if (argument === undefined || e.arguments.length !== 1)
+    throw new Refused(`${e.name} takes one argument.`, startRange(e));
+  if (e.name === "list" || e.name === "set" || e.name === "map")
+    return { kind: e.name, element: decode(argument, evaluate) };
+  if (e.name === "tuple" && argument.kind === "tuple")
+    return { kind: "tuple", elements: argument.items.map((x) => decode(x, evaluate)) };
+  if (e.name === "object" && argument.kind === "object")
+    return { kind: "object", attributes: attributesOf(argument, evaluate) };
   if (e.name === "tuple" || e.name === "object") {
-    throw new Refused(e.name === "tuple" ? "tuple takes a list of types in brackets." : "object takes names and types in braces.", startRange(argument));
+    throw new Refused(
+      e.name === "tuple" ? "tuple takes a list of types in brackets." : "object takes names and types in braces.",
+      startRange(argument),
+    );
   }
   throw new Refused(`${JSON.stringify(e.name)} is no type.`, e.nameRange);
 };
@@ -69,7 +90,8 @@ const attributesOf = (e: Expression & { kind: "object" }, evaluate: Evaluate): M
 const attributeOf = (e: Expression, evaluate: Evaluate): ObjectAttributeType => {
   if (e.kind !== "call" || e.name !== "optional") return { type: decode(e, evaluate), optional: false };
   const [first, second] = e.arguments;
-  if (first === undefined || e.arguments.length > 2) throw new Refused("optional takes a type and perhaps a default.", startRange(e));
+  if (first === undefined || e.arguments.length > 2)
+    throw new Refused("optional takes a type and perhaps a default.", startRange(e));
   const type = decode(first, evaluate);
   if (second === undefined) return { type, optional: true };
   const value = evaluate(second);

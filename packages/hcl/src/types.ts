@@ -35,6 +35,8 @@ export const typeText = (t: HclType): string => {
   if (t.kind === "list" || t.kind === "set" || t.kind === "map") return `${t.kind}(${typeText(t.element)})`;
   if (t.kind === "tuple") return `tuple([${t.elements.map(typeText).join(", ")}])`;
   if (t.kind !== "object") return t.kind;
-  const parts = [...t.attributes].map(([name, a]) => `${name} = ${a.optional ? `optional(${typeText(a.type)})` : typeText(a.type)}`);
+  const parts = [...t.attributes].map(
+    ([name, a]) => `${name} = ${a.optional ? `optional(${typeText(a.type)})` : typeText(a.type)}`,
+  );
   return `object({${parts.join(", ")}})`;
 };

@@ -6,7 +6,9 @@ import { bodyToJson, type Json } from "./hcl2json.ts";
 import { mutate, random } from "./mutants.ts";
 
 // The oracle is CommonJS and made for tests only.
-const oracle = createRequire(import.meta.url)("@cdktn/hcl2json") as { parse(filename: string, text: string): Promise<Json> };
+const oracle = createRequire(import.meta.url)("@cdktn/hcl2json") as {
+  parse(filename: string, text: string): Promise<Json>;
+};
 
 /** The official parser's answer: JSON (undefined where only the conversion to JSON failed), or place of the first diagnostic. */
 export type Answer = { json: Json | undefined } | { line: number; column: number; message: string };
@@ -42,12 +44,21 @@ export const compare = async (text: string): Promise<Comparison> => {
   const { body, diagnostics } = parse(text);
   const first = diagnostics[0];
   if ("json" in theirs) {
-    if (first !== undefined) return { text, kind: "refused", detail: `${first.subject.start.line},${first.subject.start.column} ${first.detail}` };
+    if (first !== undefined)
+      return {
+        text,
+        kind: "refused",
+        detail: `${first.subject.start.line},${first.subject.start.column} ${first.detail}`,
+      };
     if (theirs.json === undefined) return { text, kind: "same", detail: "" };
     const plain = (x: unknown): unknown => JSON.parse(JSON.stringify(x));
     const ours = plain(bodyToJson(body));
     const same = isDeepStrictEqual(ours, plain(theirs.json));
-    return { text, kind: same ? "same" : "value", detail: same ? "" : `${JSON.stringify(ours)}\n${JSON.stringify(theirs.json)}` };
+    return {
+      text,
+      kind: same ? "same" : "value",
+      detail: same ? "" : `${JSON.stringify(ours)}\n${JSON.stringify(theirs.json)}`,
+    };
   }
   if (first === undefined) return { text, kind: "accepted", detail: theirs.message };
   const { line, column } = first.subject.start;
@@ -68,10 +79,14 @@ export const compareMutants = async (count: number, seed: number): Promise<Compa
 };
 
 /** Shares of a list of comparisons. */
-export const summary = (all: readonly Comparison[]): { total: number; invalid: number; acceptance: number; line: number; column: number; values: number } => {
+export const summary = (
+  all: readonly Comparison[],
+): { total: number; invalid: number; acceptance: number; line: number; column: number; values: number } => {
   const count = (...kinds: Comparison["kind"][]): number => all.filter((c) => kinds.includes(c.kind)).length;
   const wrong = count("accepted", "refused");
-  const bothRefuse = all.filter((c) => c.kind === "line" || c.kind === "column" || (c.kind === "same" && c.detail !== "")).length;
+  const bothRefuse = all.filter(
+    (c) => c.kind === "line" || c.kind === "column" || (c.kind === "same" && c.detail !== ""),
+  ).length;
   return {
     total: all.length,
     invalid: bothRefuse + count("accepted"),

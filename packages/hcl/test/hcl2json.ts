@@ -50,7 +50,8 @@ const toJson = (e: Expression): Json => {
     }
     case "unary":
       // The oracle evaluates the sign of a number.
-      if (e.operator === "-" && e.operand.kind === "literal" && typeof e.operand.value === "number") return -e.operand.value;
+      if (e.operator === "-" && e.operand.kind === "literal" && typeof e.operand.value === "number")
+        return -e.operand.value;
       return `\${${sourceText(e.range)}}`;
     default:
       return `\${${sourceText(e.range)}}`;

@@ -9,7 +9,45 @@ export const random = (seed: number): (() => number) => {
   };
 };
 
-const INSERTS = ["{", "}", "[", "]", "(", ")", '"', "=", ",", ".", "\n", " ", "${", "%{", "}", "~", "\\", "#", "/*", "*/", "<<EOF\n", "<<-X\n", ":", "?", "-", "!", "&&", "'", ";", "1", "x", "é", "if", "for", "...", "=>", "*"];
+const INSERTS = [
+  "{",
+  "}",
+  "[",
+  "]",
+  "(",
+  ")",
+  '"',
+  "=",
+  ",",
+  ".",
+  "\n",
+  " ",
+  "${",
+  "%{",
+  "}",
+  "~",
+  "\\",
+  "#",
+  "/*",
+  "*/",
+  "<<EOF\n",
+  "<<-X\n",
+  ":",
+  "?",
+  "-",
+  "!",
+  "&&",
+  "'",
+  ";",
+  "1",
+  "x",
+  "é",
+  "if",
+  "for",
+  "...",
+  "=>",
+  "*",
+];
 
 /** One edit of a text: a character, a token, a line or a stretch is removed, repeated, replaced, moved or put in. */
 export const mutate = (text: string, next: () => number): string => {

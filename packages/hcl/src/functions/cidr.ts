@@ -80,7 +80,8 @@ const subnet = (p: Prefix, newBits: number, number: bigint): string => {
   const length = p.length + newBits;
   if (newBits < 0) fail("the number of new bits must not be negative", 1);
   if (length > p.bits) fail(`${newBits} more bits do not fit behind ${p.length} of ${p.bits}`, 1);
-  if (number < 0n || number >= 1n << BigInt(newBits)) fail(`${newBits} bits cannot hold the subnet number ${number}`, 2);
+  if (number < 0n || number >= 1n << BigInt(newBits))
+    fail(`${newBits} bits cannot hold the subnet number ${number}`, 2);
   return `${text(p.bits, p.address | (number << BigInt(p.bits - length)))}/${length}`;
 };
 
@@ -104,8 +105,10 @@ const subnets = (args: readonly Value[]): Value => {
 
 const prefix = param("prefix", STRING);
 
-export const cidrFunctions: Readonly<Record<string, HclFunction>> = {
-  cidrhost: fixed([prefix, param("hostnum", NUMBER)], (args) => host(parsePrefix(args[0] as string), integer(args[1] as Value, 1))),
+export const cidrFunctions = (): Readonly<Record<string, HclFunction>> => ({
+  cidrhost: fixed([prefix, param("hostnum", NUMBER)], (args) =>
+    host(parsePrefix(args[0] as string), integer(args[1] as Value, 1)),
+  ),
   cidrnetmask: fixed([prefix], (args) => {
     const p = parsePrefix(args[0] as string);
     return p.bits === 32 ? text(32, mask(32, p.length)) : fail("an IPv6 prefix has no netmask", 0);
@@ -114,4 +117,4 @@ export const cidrFunctions: Readonly<Record<string, HclFunction>> = {
     subnet(parsePrefix(args[0] as string), whole(args, 1), integer(args[2] as Value, 2)),
   ),
   cidrsubnets: variadic([prefix], param("newbits", NUMBER), subnets),
-};
+});

@@ -58,7 +58,8 @@ const flatten = (items: readonly Value[], out: Value[]): Value[] => {
   return out;
 };
 
-const keyText = (args: readonly Value[]): string => toText(args[1] as Value) ?? fail("a string or number is required", 1);
+const keyText = (args: readonly Value[]): string =>
+  toText(args[1] as Value) ?? fail("a string or number is required", 1);
 
 const indexOf = (args: readonly Value[]): Value => {
   const collection = args[0] as Value;
@@ -79,9 +80,10 @@ const sequence = (args: readonly Value[]): Value => {
   const step = given ?? (ordered("<", to, from) ? -1 : 1);
   if (step === 0) fail("the step must not be zero", 2);
   const up = ordered(">", step, 0);
-  if (given !== undefined && !(from === to) && up !== ordered("<", from, to)) fail(`the step must be ${up ? "negative" : "positive"}`, 2);
+  if (given !== undefined && !(from === to) && up !== ordered("<", from, to))
+    fail(`the step must be ${up ? "negative" : "positive"}`, 2);
   const out: Value[] = [];
-  for (let n: number | HclNumber = from; ordered(up ? "<" : ">", n, to); ) {
+  for (let n: number | HclNumber = from; ordered(up ? "<" : ">", n, to);) {
     if (out.length >= MAX_RANGE) fail(`more than ${MAX_RANGE} numbers`);
     out.push(n);
     const next = arithmetic("+", n, step);
@@ -117,7 +119,7 @@ const slice = (args: readonly Value[]): Value => {
   return items.slice(from, to);
 };
 
-export const collectionFunctions: Readonly<Record<string, HclFunction>> = {
+export const collectionFunctions = (): Readonly<Record<string, HclFunction>> => ({
   chunklist: fixed([param("list", listOf(ANY)), param("size", NUMBER)], (args) => chunk(list(args, 0), whole(args, 1))),
   coalesce: variadic([param("vals", "dynamic", true)], param("vals", "dynamic", true), (args) => {
     const chosen = args.find((v) => v !== null);
@@ -127,7 +129,9 @@ export const collectionFunctions: Readonly<Record<string, HclFunction>> = {
     const at = args.findIndex((_, i) => list(args, i).length > 0);
     return at === -1 ? fail("all lists are empty") : list(args, at);
   }),
-  compact: fixed([param("list", listOf(STRING))], ([items]) => (items as Value[]).filter((v) => v !== null && v !== "")),
+  compact: fixed([param("list", listOf(STRING))], ([items]) =>
+    (items as Value[]).filter((v) => v !== null && v !== ""),
+  ),
   concat: variadic([any("seqs")], any("seqs"), (args, c) => {
     const all = args.flatMap((_, i) => list(args, i));
     c.charge(all.length, all.length);
@@ -153,7 +157,10 @@ export const collectionFunctions: Readonly<Record<string, HclFunction>> = {
   index: fixed([any("collection"), any("key")], indexOf),
   keys: fixed([any("map")], (args) => sortedEntries(map(args, 0)).map(([k]) => k)),
   length: fixed([any("value")], length),
-  lookup: fixed([any("map"), param("key", STRING), param("default", "dynamic", true)], (args) => map(args, 0).get(args[1] as string) ?? (args[2] as Value)),
+  lookup: fixed(
+    [any("map"), param("key", STRING), param("default", "dynamic", true)],
+    (args) => map(args, 0).get(args[1] as string) ?? (args[2] as Value),
+  ),
   merge: variadic([], param("maps", "dynamic", true), merge),
   range: variadic([param("params", NUMBER)], param("params", NUMBER), sequence),
   reverse: fixed([any("list")], (args) => [...list(args, 0)].reverse()),
@@ -165,5 +172,4 @@ export const collectionFunctions: Readonly<Record<string, HclFunction>> = {
     if (keys.length !== values.length) fail(`${keys.length} keys do not fit ${values.length} values`, 1);
     return new Map(keys.map((k, i) => [k, values[i] as Value]));
   }),
-};
-
+});

@@ -25,7 +25,8 @@ export const decodeCsv = (text: string): Value => {
   const twice = header.find((name, i) => header.indexOf(name) !== i);
   if (twice !== undefined) throw new FunctionError(`the column ${JSON.stringify(twice)} is named twice`, 0);
   return records.map((record, i) => {
-    if (record.length !== header.length) throw new FunctionError(`record ${i + 1} has ${record.length} columns, the header ${header.length}`, 0);
+    if (record.length !== header.length)
+      throw new FunctionError(`record ${i + 1} has ${record.length} columns, the header ${header.length}`, 0);
     return new Map(header.map((name, k) => [name, record[k] as string]));
   });
 };

@@ -2,7 +2,20 @@ import { FunctionError, type HclFunction } from "../eval-types.ts";
 import { STRING } from "../types.ts";
 import { fixed, param } from "./define.ts";
 
-const MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"];
+const MONTHS = [
+  "January",
+  "February",
+  "March",
+  "April",
+  "May",
+  "June",
+  "July",
+  "August",
+  "September",
+  "October",
+  "November",
+  "December",
+];
 const DAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 /** A moment with its zone offset. `wall` counts milliseconds as if the local time were UTC. */
@@ -20,14 +33,27 @@ const parseStamp = (text: string, i: number): Stamp => {
     throw new FunctionError(`${JSON.stringify(text)} is no time such as 2026-01-02T03:04:05Z`, i);
   };
   if (m === null) return bad();
-  const [year, month, day, hour, minute, second] = m.slice(1, 7).map(Number) as [number, number, number, number, number, number];
+  const [year, month, day, hour, minute, second] = m.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
   const wall = Date.UTC(2000, month - 1, day, hour, minute, second);
   const date = new Date(wall);
   date.setUTCFullYear(year, month - 1, day);
-  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day || hour > 23 || minute > 59 || second > 59) return bad();
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day || hour > 23 || minute > 59 || second > 59)
+    return bad();
   const zone = m[8] as string;
   const offset = zone === "Z" ? 0 : Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4, 6));
-  return { wall: date.getTime(), nanos: Number((m[7] ?? "").padEnd(9, "0")), offsetMinutes: zone.startsWith("-") ? -offset : offset, utc: zone === "Z" };
+  return {
+    wall: date.getTime(),
+    nanos: Number((m[7] ?? "").padEnd(9, "0")),
+    offsetMinutes: zone.startsWith("-") ? -offset : offset,
+    utc: zone === "Z",
+  };
 };
 
 const two = (n: number): string => String(n).padStart(2, "0");
@@ -67,22 +93,39 @@ const verbs: Record<string, (d: Date, s: Stamp) => string> = {
 const formatDate = (format: string, time: string): string => {
   const stamp = parseStamp(time, 1);
   const date = new Date(stamp.wall);
-  return format.replace(/'((?:[^']|'')*)('?)|([A-Za-z])\3*/g, (token: string, literal: string | undefined, close: string) => {
-    if (literal !== undefined) {
-      if (close === "") throw new FunctionError("a quote in the format is not closed", 0);
-      return literal === "" ? "'" : literal.replaceAll("''", "'");
-    }
-    if (!Object.hasOwn(verbs, token)) throw new FunctionError(`${JSON.stringify(token)} is no part of a date format; put plain letters in single quotes`, 0);
-    return (verbs[token] as (d: Date, s: Stamp) => string)(date, stamp);
-  });
+  return format.replace(
+    /'((?:[^']|'')*)('?)|([A-Za-z])\3*/g,
+    (token: string, literal: string | undefined, close: string) => {
+      if (literal !== undefined) {
+        if (close === "") throw new FunctionError("a quote in the format is not closed", 0);
+        return literal === "" ? "'" : literal.replaceAll("''", "'");
+      }
+      if (!Object.hasOwn(verbs, token))
+        throw new FunctionError(
+          `${JSON.stringify(token)} is no part of a date format; put plain letters in single quotes`,
+          0,
+        );
+      return (verbs[token] as (d: Date, s: Stamp) => string)(date, stamp);
+    },
+  );
 };
 
-const UNITS: Record<string, bigint> = { ns: 1n, us: 1_000n, "µs": 1_000n, "μs": 1_000n, ms: 1_000_000n, s: 1_000_000_000n, m: 60_000_000_000n, h: 3_600_000_000_000n };
+const UNITS: Record<string, bigint> = {
+  ns: 1n,
+  us: 1_000n,
+  µs: 1_000n,
+  μs: 1_000n,
+  ms: 1_000_000n,
+  s: 1_000_000_000n,
+  m: 60_000_000_000n,
+  h: 3_600_000_000_000n,
+};
 
 /** Nanoseconds of a duration such as `-1h30m`. */
 const parseDuration = (text: string): bigint => {
   const m = /^([+-]?)((?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.exec(text);
-  if (m === null && !/^[+-]?0$/.test(text)) throw new FunctionError(`${JSON.stringify(text)} is no duration such as 1h30m`, 1);
+  if (m === null && !/^[+-]?0$/.test(text))
+    throw new FunctionError(`${JSON.stringify(text)} is no duration such as 1h30m`, 1);
   let total = 0n;
   for (const [, whole = "", fraction = "", unit = ""] of text.matchAll(/(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g)) {
     const size = UNITS[unit] as bigint;
@@ -98,11 +141,14 @@ const addTime = (time: string, duration: string): string => {
   const nanos = BigInt(stamp.wall) * 1_000_000n + BigInt(stamp.nanos) + parseDuration(duration);
   const seconds = nanos / 1_000_000_000n - (nanos % 1_000_000_000n < 0n ? 1n : 0n);
   const date = new Date(Number(seconds) * 1000);
-  if (date.getUTCFullYear() < 0 || date.getUTCFullYear() > 9999 || Number.isNaN(date.getTime())) throw new FunctionError("the result is not in the years 0 to 9999", 1);
+  if (date.getUTCFullYear() < 0 || date.getUTCFullYear() > 9999 || Number.isNaN(date.getTime()))
+    throw new FunctionError("the result is not in the years 0 to 9999", 1);
   return date.toISOString().slice(0, 19) + (stamp.utc || stamp.offsetMinutes === 0 ? "Z" : zoneText(stamp, ":"));
 };
 
-export const datetimeFunctions: Readonly<Record<string, HclFunction>> = {
+export const datetimeFunctions = (): Readonly<Record<string, HclFunction>> => ({
   formatdate: fixed([param("format", STRING), param("time", STRING)], ([f, t]) => formatDate(f as string, t as string)),
-  timeadd: fixed([param("timestamp", STRING), param("duration", STRING)], ([t, d]) => addTime(t as string, d as string)),
-};
+  timeadd: fixed([param("timestamp", STRING), param("duration", STRING)], ([t, d]) =>
+    addTime(t as string, d as string),
+  ),
+});

@@ -2,13 +2,21 @@ import { FunctionError, type HclFunction, type ParamSpec } from "../eval-types.t
 import type { Value } from "../value.ts";
 
 /** A parameter of a table entry. */
-export const param = (name: string, type: ParamSpec["type"], allowNull: boolean = false): ParamSpec => ({ name, type, allowNull });
+export const param = (name: string, type: ParamSpec["type"], allowNull: boolean = false): ParamSpec => ({
+  name,
+  type,
+  allowNull,
+});
 
 /** A function with a fixed number of parameters. */
 export const fixed = (params: readonly ParamSpec[], call: HclFunction["call"]): HclFunction => ({ params, call });
 
 /** A function whose last parameter may be repeated, also zero times. */
-export const variadic = (params: readonly ParamSpec[], rest: ParamSpec, call: HclFunction["call"]): HclFunction => ({ params, variadic: rest, call });
+export const variadic = (params: readonly ParamSpec[], rest: ParamSpec, call: HclFunction["call"]): HclFunction => ({
+  params,
+  variadic: rest,
+  call,
+});
 
 /** Argument `i` as a whole number that JavaScript can count with. */
 export const whole = (args: readonly Value[], i: number): number => {

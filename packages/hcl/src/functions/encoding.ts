@@ -1,17 +1,17 @@
-import { Buffer } from "node:buffer";
-import { createHash } from "node:crypto";
 import { FunctionError, type HclFunction } from "../eval-types.ts";
 import { STRING } from "../types.ts";
 import type { Value } from "../value.ts";
 import { decodeCsv } from "./csv.ts";
 import { fixed, param } from "./define.ts";
+import { nodeCrypto } from "./node-crypto.ts";
 import { decodeJson, encodeJson } from "./json.ts";
 import { decodeYaml } from "./yaml-decode.ts";
 import { encodeYaml } from "./yaml-encode.ts";
 
 const of = (f: (text: string) => Value): HclFunction => fixed([param("str", STRING)], ([s]) => f(s as string));
 
-const hash = (algorithm: string): HclFunction => of((s) => createHash(algorithm).update(s, "utf8").digest("hex"));
+const hash = (algorithm: string): HclFunction =>
+  of((s) => nodeCrypto().createHash(algorithm).update(s, "utf8").digest("hex"));
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
@@ -26,9 +26,11 @@ const base64decode = (text: string): string => {
 };
 
 const urlencode = (text: string): string =>
-  encodeURIComponent(text.replace(/[\ud800-\udfff]/gu, "\ufffd")).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`).replaceAll("%20", "+");
+  encodeURIComponent(text.replace(/[\ud800-\udfff]/gu, "\ufffd"))
+    .replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll("%20", "+");
 
-export const encodingFunctions: Readonly<Record<string, HclFunction>> = {
+export const encodingFunctions = (): Readonly<Record<string, HclFunction>> => ({
   base64decode: of(base64decode),
   base64encode: of((s) => Buffer.from(s, "utf8").toString("base64")),
   csvdecode: of(decodeCsv),
@@ -41,4 +43,4 @@ export const encodingFunctions: Readonly<Record<string, HclFunction>> = {
   urlencode: of(urlencode),
   yamldecode: of(decodeYaml),
   yamlencode: fixed([param("value", "dynamic", true)], ([v]) => encodeYaml(v as Value)),
-};
+});

@@ -21,22 +21,40 @@ export const formatText = (format: string, args: readonly Value[], c: CallContex
   let next = 0;
   let used = 0;
   let counted = true;
-  const out = format.replace(VERB, (whole: string, flags: string | undefined, width: string | undefined, precision: string | undefined, index: string | undefined, verb: string) => {
-    if (whole === "%%") return "%";
-    if (index !== undefined) {
-      next = Number(index) - 1;
-      counted = false;
-    }
-    const spec: Spec = { flags: flags ?? "", width: Number(width ?? 0), precision: precision === undefined ? undefined : Number(precision) };
-    if (spec.width > MAX_WIDTH || (spec.precision ?? 0) > MAX_WIDTH) throw new FunctionError(`the width of ${JSON.stringify(whole)} is above ${MAX_WIDTH}`, 0);
-    if (verb === "" || !"vtbdoxXeEfFgGsq".includes(verb)) throw new FunctionError(`${JSON.stringify(whole)} is no format verb`, 0);
-    if (next < 0 || next >= args.length) throw new FunctionError(`there is no argument for ${JSON.stringify(whole)}`, 0);
-    const text = pad(formatOne(verb, spec, args[next] as Value, next + 1), spec, verb);
-    c.charge(1, text.length);
-    used = Math.max(used, ++next);
-    return text;
-  });
-  if (counted && used < args.length) throw new FunctionError(`the format has verbs for ${used} argument(s) only`, used + 1);
+  const out = format.replace(
+    VERB,
+    (
+      whole: string,
+      flags: string | undefined,
+      width: string | undefined,
+      precision: string | undefined,
+      index: string | undefined,
+      verb: string,
+    ) => {
+      if (whole === "%%") return "%";
+      if (index !== undefined) {
+        next = Number(index) - 1;
+        counted = false;
+      }
+      const spec: Spec = {
+        flags: flags ?? "",
+        width: Number(width ?? 0),
+        precision: precision === undefined ? undefined : Number(precision),
+      };
+      if (spec.width > MAX_WIDTH || (spec.precision ?? 0) > MAX_WIDTH)
+        throw new FunctionError(`the width of ${JSON.stringify(whole)} is above ${MAX_WIDTH}`, 0);
+      if (verb === "" || !"vtbdoxXeEfFgGsq".includes(verb))
+        throw new FunctionError(`${JSON.stringify(whole)} is no format verb`, 0);
+      if (next < 0 || next >= args.length)
+        throw new FunctionError(`there is no argument for ${JSON.stringify(whole)}`, 0);
+      const text = pad(formatOne(verb, spec, args[next] as Value, next + 1), spec, verb);
+      c.charge(1, text.length);
+      used = Math.max(used, ++next);
+      return text;
+    },
+  );
+  if (counted && used < args.length)
+    throw new FunctionError(`the format has verbs for ${used} argument(s) only`, used + 1);
   return out;
 };
 
@@ -47,7 +65,13 @@ export const formatList = (format: string, args: readonly Value[], c: CallContex
   const odd = args.findIndex((a) => isList(a) && a.length !== length);
   if (odd !== -1) throw new FunctionError("all lists must have the same number of items", odd + 1);
   c.charge(length, length);
-  return Array.from({ length }, (_, i) => formatText(format, args.map((a) => (isList(a) ? (a[i] as Value) : a)), c));
+  return Array.from({ length }, (_, i) =>
+    formatText(
+      format,
+      args.map((a) => (isList(a) ? (a[i] as Value) : a)),
+      c,
+    ),
+  );
 };
 
 const formatOne = (verb: string, spec: Spec, value: Value, position: number): string => {

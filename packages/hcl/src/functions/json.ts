@@ -13,7 +13,10 @@ export const encodeJson = (v: Value): string => {
   if (v === null || typeof v === "boolean") return String(v);
   if (typeof v === "string") return quote(v);
   if (isList(v)) return `[${v.map(encodeJson).join()}]`;
-  if (isMap(v)) return `{${sortedEntries(v).map(([k, x]) => `${quote(k)}:${encodeJson(x)}`).join()}}`;
+  if (isMap(v))
+    return `{${sortedEntries(v)
+      .map(([k, x]) => `${quote(k)}:${encodeJson(x)}`)
+      .join()}}`;
   if (typeof v === "number" && !Number.isFinite(v)) throw new FunctionError("an infinite number has no JSON", 0);
   return numberText(v);
 };
@@ -38,7 +41,12 @@ class JsonReader {
   }
 
   #fail(what: string): never {
-    throw new FunctionError(this.#at >= this.#text.length ? "the JSON text ends too early" : `invalid JSON at character ${this.#at + 1}: ${what}`, undefined);
+    throw new FunctionError(
+      this.#at >= this.#text.length
+        ? "the JSON text ends too early"
+        : `invalid JSON at character ${this.#at + 1}: ${what}`,
+      undefined,
+    );
   }
 
   #blanks(): void {
@@ -108,7 +116,11 @@ class JsonReader {
     rest.lastIndex = this.#at;
     const word = rest.exec(this.#text)?.[0] ?? "";
     const known: Record<string, Value> = { true: true, false: false, null: null };
-    const value = Object.hasOwn(known, word) ? known[word] : /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(word) ? parseNumber(word) : undefined;
+    const value = Object.hasOwn(known, word)
+      ? known[word]
+      : /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(word)
+        ? parseNumber(word)
+        : undefined;
     if (value === undefined) this.#fail("a value is expected");
     this.#at += word.length;
     return value;

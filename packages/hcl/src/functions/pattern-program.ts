@@ -27,9 +27,18 @@ interface Flags {
   multi: boolean;
 }
 
-const between = (from: number, to: number): Test => (p) => p >= from && p <= to;
-const not = (test: Test): Test => (p) => !test(p);
-const any = (tests: readonly Test[]): Test => (p) => tests.some((t) => t(p));
+const between =
+  (from: number, to: number): Test =>
+  (p) =>
+    p >= from && p <= to;
+const not =
+  (test: Test): Test =>
+  (p) =>
+    !test(p);
+const any =
+  (tests: readonly Test[]): Test =>
+  (p) =>
+    tests.some((t) => t(p));
 const ascii = (source: string): Test => {
   const r = new RegExp(`^[${source}]$`);
   return (p) => p < 128 && r.test(String.fromCharCode(p));
@@ -37,7 +46,14 @@ const ascii = (source: string): Test => {
 const digit = ascii("0-9");
 export const wordChar: Test = ascii("0-9A-Za-z_");
 const space = ascii("\\t\\n\\f\\r ");
-const CLASSES: Record<string, Test> = { d: digit, D: not(digit), w: wordChar, W: not(wordChar), s: space, S: not(space) };
+const CLASSES: Record<string, Test> = {
+  d: digit,
+  D: not(digit),
+  w: wordChar,
+  W: not(wordChar),
+  s: space,
+  S: not(space),
+};
 const POSIX: Record<string, Test> = {
   alnum: ascii("0-9A-Za-z"),
   alpha: ascii("A-Za-z"),
@@ -56,13 +72,15 @@ const POSIX: Record<string, Test> = {
 };
 const CONTROL: Record<string, number> = { a: 7, f: 12, t: 9, n: 10, r: 13, v: 11 };
 
-const folded = (test: Test): Test => (p) => {
-  if (test(p)) return true;
-  const c = String.fromCodePoint(p);
-  const lower = c.toLowerCase().codePointAt(0) as number;
-  const upper = c.toUpperCase().codePointAt(0) as number;
-  return test(lower) || test(upper);
-};
+const folded =
+  (test: Test): Test =>
+  (p) => {
+    if (test(p)) return true;
+    const c = String.fromCodePoint(p);
+    const lower = c.toLowerCase().codePointAt(0) as number;
+    const upper = c.toUpperCase().codePointAt(0) as number;
+    return test(lower) || test(upper);
+  };
 
 /** Compiles a pattern of the RE2 family: no back references, no look-around, so matching takes linear time. */
 export const compile = (pattern: string): Program => new Compiler(pattern).program();
@@ -107,7 +125,12 @@ class Compiler {
     while (this.#points[this.#at] === "|") {
       this.#at++;
       const other = this.#sequence();
-      result = this.#sized([{ op: "split", first: 1, second: result.length + 2 }, ...result, { op: "jump", to: other.length + 1 }, ...other]);
+      result = this.#sized([
+        { op: "split", first: 1, second: result.length + 2 },
+        ...result,
+        { op: "jump", to: other.length + 1 },
+        ...other,
+      ]);
     }
     this.#depth--;
     return result;
@@ -131,12 +154,14 @@ class Compiler {
       low = c === "+" ? 1 : 0;
       high = c === "?" ? 1 : Infinity;
     } else {
-      const counts = c === "{" ? /^\{(\d+)(,(\d*))?\}/.exec(this.#points.slice(this.#at, this.#at + 16).join("")) : null;
+      const counts =
+        c === "{" ? /^\{(\d+)(,(\d*))?\}/.exec(this.#points.slice(this.#at, this.#at + 16).join("")) : null;
       if (counts === null) return atom;
       this.#at += counts[0].length;
       low = Number(counts[1]);
       high = counts[2] === undefined ? low : counts[3] === "" ? Infinity : Number(counts[3]);
-      if (low > MAX_REPEAT || (high !== Infinity && high > MAX_REPEAT) || high < low) this.#fail("the number of repetitions is not valid");
+      if (low > MAX_REPEAT || (high !== Infinity && high > MAX_REPEAT) || high < low)
+        this.#fail("the number of repetitions is not valid");
     }
     const lazy = this.#points[this.#at] === "?";
     if (lazy) this.#at++;
@@ -146,7 +171,8 @@ class Compiler {
 
   #repeat(atom: Fragment, low: number, high: number, lazy: boolean): Fragment {
     if (atom.length * (high === Infinity ? low + 1 : high) > MAX_CODE) this.#fail("it is too large");
-    const split = (skip: number): Instruction => (lazy ? { op: "split", first: skip, second: 1 } : { op: "split", first: 1, second: skip });
+    const split = (skip: number): Instruction =>
+      lazy ? { op: "split", first: skip, second: 1 } : { op: "split", first: 1, second: skip };
     const out: Fragment = [];
     for (let i = 0; i < low; i++) out.push(...atom);
     if (high === Infinity) out.push(split(atom.length + 2), ...atom, { op: "jump", to: -atom.length - 1 });
@@ -175,7 +201,9 @@ class Compiler {
     const outer = { ...this.#flags };
     let slot = -1;
     if (this.#points[this.#at] === "?") {
-      const head = /^\?(?:P?<([A-Za-z0-9_]+)>|([imsU]*)(?:-([imsU]+))?([:)]))/.exec(this.#points.slice(this.#at, this.#at + 80).join(""));
+      const head = /^\?(?:P?<([A-Za-z0-9_]+)>|([imsU]*)(?:-([imsU]+))?([:)]))/.exec(
+        this.#points.slice(this.#at, this.#at + 80).join(""),
+      );
       if (head === null) this.#fail("this kind of group does not exist");
       this.#at += head[0].length;
       if (head[1] === undefined) {
@@ -227,7 +255,9 @@ class Compiler {
   #literalEscape(c: string): number {
     if (Object.hasOwn(CONTROL, c)) return CONTROL[c] as number;
     if (c === "x") {
-      const hex = /^(?:\{([0-9a-fA-F]{1,6})\}|([0-9a-fA-F]{2}))/.exec(this.#points.slice(this.#at, this.#at + 8).join(""));
+      const hex = /^(?:\{([0-9a-fA-F]{1,6})\}|([0-9a-fA-F]{2}))/.exec(
+        this.#points.slice(this.#at, this.#at + 8).join(""),
+      );
       if (hex === null) this.#fail("\\x needs hexadecimal digits");
       this.#at += hex[0].length;
       return Number.parseInt((hex[1] ?? hex[2]) as string, 16);
@@ -262,7 +292,9 @@ class Compiler {
       const posix = c === "[" ? /^:(\^?)([a-z]+):\]/.exec(this.#points.slice(this.#at, this.#at + 14).join("")) : null;
       if (posix !== null) {
         this.#at += posix[0].length;
-        const test = Object.hasOwn(POSIX, posix[2] as string) ? (POSIX[posix[2] as string] as Test) : this.#fail("there is no such class");
+        const test = Object.hasOwn(POSIX, posix[2] as string)
+          ? (POSIX[posix[2] as string] as Test)
+          : this.#fail("there is no such class");
         tests.push(posix[1] === "^" ? not(test) : test);
       } else if (c === "\\" && /[dDwWsSpP]/.test(this.#points[this.#at] ?? "")) tests.push(this.#escapeTest());
       else tests.push(this.#range(c));
@@ -272,13 +304,20 @@ class Compiler {
 
   #range(first: string): Test {
     const from = this.#setChar(first);
-    if (this.#points[this.#at] !== "-" || this.#points[this.#at + 1] === "]" || this.#points[this.#at + 1] === undefined) return (p) => p === from;
+    if (
+      this.#points[this.#at] !== "-" ||
+      this.#points[this.#at + 1] === "]" ||
+      this.#points[this.#at + 1] === undefined
+    )
+      return (p) => p === from;
     this.#at++;
     const to = this.#setChar(this.#points[this.#at++] as string);
     return to < from ? this.#fail("the range is the wrong way round") : between(from, to);
   }
 
   #setChar(c: string): number {
-    return c === "\\" ? this.#literalEscape(this.#points[this.#at++] ?? this.#fail("it ends in a backslash")) : (c.codePointAt(0) as number);
+    return c === "\\"
+      ? this.#literalEscape(this.#points[this.#at++] ?? this.#fail("it ends in a backslash"))
+      : (c.codePointAt(0) as number);
   }
 }

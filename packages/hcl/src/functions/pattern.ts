@@ -35,7 +35,7 @@ const search = (program: Program, text: string, from: number, c: CallContext): M
   };
 
   const empty: readonly number[] = Array.from({ length: (program.groups + 1) * 2 }, () => -1);
-  for (let at = from; ; ) {
+  for (let at = from; ;) {
     generation++;
     const next: Thread[] = [];
     const point = text.codePointAt(at);
@@ -72,7 +72,7 @@ const holds = (kind: string, text: string, at: number): boolean => {
 const matches = (program: Program, text: string, c: CallContext): Match[] => {
   const out: Match[] = [];
   let last = -1;
-  for (let at = 0; at <= text.length; ) {
+  for (let at = 0; at <= text.length;) {
     const m = search(program, text, at, c);
     if (m === undefined) break;
     const [from, to] = m as [number, number];
@@ -83,7 +83,8 @@ const matches = (program: Program, text: string, c: CallContext): Match[] => {
   return out;
 };
 
-const group = (m: Match, text: string, i: number): string => ((m[i * 2] ?? -1) < 0 ? "" : text.slice(m[i * 2], m[i * 2 + 1]));
+const group = (m: Match, text: string, i: number): string =>
+  (m[i * 2] ?? -1) < 0 ? "" : text.slice(m[i * 2], m[i * 2 + 1]);
 
 /** `regex_replace`: `$1`, `${1}` and `${name}` in the replacement are groups, `$$` is a dollar sign. */
 export const replacePattern = (text: string, pattern: string, by: string, c: CallContext): string => {
@@ -91,12 +92,15 @@ export const replacePattern = (text: string, pattern: string, by: string, c: Cal
   let out = "";
   let at = 0;
   for (const m of matches(program, text, c)) {
-    const piece = by.replace(/\$(?:\$|(\w+)|\{(\w+)\})/g, (all: string, bare: string | undefined, braced: string | undefined) => {
-      const name = bare ?? braced;
-      if (name === undefined) return "$";
-      const number = /^\d+$/.test(name) ? Number(name) : program.names.get(name);
-      return number === undefined ? "" : group(m, text, number);
-    });
+    const piece = by.replace(
+      /\$(?:\$|(\w+)|\{(\w+)\})/g,
+      (all: string, bare: string | undefined, braced: string | undefined) => {
+        const name = bare ?? braced;
+        if (name === undefined) return "$";
+        const number = /^\d+$/.test(name) ? Number(name) : program.names.get(name);
+        return number === undefined ? "" : group(m, text, number);
+      },
+    );
     c.charge(1, piece.length);
     out += text.slice(at, m[0]) + piece;
     at = m[1] as number;

@@ -36,18 +36,24 @@ const fail = (i: number): never => {
 const keep = (args: readonly Value[], inOthers: boolean): Value => {
   const [first = [], ...others] = unified(args);
   const keys = others.map((s) => new Set(s.map(valueKey)));
-  return first.filter((v) => (inOthers ? keys.every((k) => k.has(valueKey(v))) : !keys.some((k) => k.has(valueKey(v)))));
+  return first.filter((v) =>
+    inOthers ? keys.every((k) => k.has(valueKey(v))) : !keys.some((k) => k.has(valueKey(v))),
+  );
 };
 
-export const setFunctions: Readonly<Record<string, HclFunction>> = {
+export const setFunctions = (): Readonly<Record<string, HclFunction>> => ({
   setintersection: variadic([set("first_set")], set("other_sets"), (args) => keep(args, true)),
   setproduct: variadic([param("sets", "dynamic"), param("sets", "dynamic")], param("sets", "dynamic"), product),
   setunion: variadic([set("first_set")], set("other_sets"), (args) => toSet(unified(args).flat())),
-};
+});
 
 /** Set functions that job files do not have. */
-export const moreSetFunctions: Readonly<Record<string, HclFunction>> = {
-  sethaselement: fixed([set("set"), param("elem", "dynamic")], ([s, v]) => (s as Value[]).some((x) => valueKey(x) === valueKey(v as Value))),
+export const moreSetFunctions = (): Readonly<Record<string, HclFunction>> => ({
+  sethaselement: fixed([set("set"), param("elem", "dynamic")], ([s, v]) =>
+    (s as Value[]).some((x) => valueKey(x) === valueKey(v as Value)),
+  ),
   setsubtract: fixed([set("a"), set("b")], (args) => keep(args, false)),
-  setsymmetricdifference: fixed([set("a"), set("b")], (args) => toSet([...(keep(args, false) as Value[]), ...(keep([...args].reverse(), false) as Value[])])),
-};
+  setsymmetricdifference: fixed([set("a"), set("b")], (args) =>
+    toSet([...(keep(args, false) as Value[]), ...(keep([...args].reverse(), false) as Value[])]),
+  ),
+});

@@ -7,6 +7,7 @@ import { datetimeFunctions } from "./datetime.ts";
 import { fixed, param, variadic } from "./define.ts";
 import { encodingFunctions } from "./encoding.ts";
 import { numericFunctions } from "./numeric.ts";
+import { lazyRecord } from "./lazy.ts";
 import { everyMatch, firstMatch } from "./pattern.ts";
 import { moreSetFunctions, setFunctions } from "./set.ts";
 import { textFunctions } from "./text.ts";
@@ -32,14 +33,14 @@ const refused = (name: string, why: string): HclFunction =>
  * @public
  */
 export const createStdlib = (o: StdlibOptions = {}): Readonly<Record<string, HclFunction>> => ({
-  ...cidrFunctions,
-  ...collectionFunctions,
-  ...controlFunctions,
-  ...datetimeFunctions,
-  ...encodingFunctions,
-  ...numericFunctions,
-  ...setFunctions,
-  ...textFunctions,
+  ...cidrFunctions(),
+  ...collectionFunctions(),
+  ...controlFunctions(),
+  ...datetimeFunctions(),
+  ...encodingFunctions(),
+  ...numericFunctions(),
+  ...setFunctions(),
+  ...textFunctions(),
   ...uuidFunctions(o.randomBytes ?? ((count) => globalThis.crypto.getRandomValues(new Uint8Array(count)))),
   bcrypt: refused("bcrypt", "its result differs at every call, so a file would never be the same twice"),
   rsadecrypt: refused("rsadecrypt", "a private key does not belong in a file"),
@@ -49,24 +50,27 @@ export const createStdlib = (o: StdlibOptions = {}): Readonly<Record<string, Hcl
  * {@link createStdlib} with its defaults.
  * @public
  */
-export const stdlib: Readonly<Record<string, HclFunction>> = createStdlib();
-
-const pattern = param("pattern", STRING);
-const text = param("string", STRING);
+export const stdlib: Readonly<Record<string, HclFunction>> = lazyRecord(() => createStdlib());
 
 /**
  * Functions of the language's family that job files do not have: `regex`, `regexall`, `startswith`, `endswith`,
  * `sethaselement`, `setsubtract`, `setsymmetricdifference`.
  * @public
  */
-export const extraFunctions: Readonly<Record<string, HclFunction>> = {
-  ...moreSetFunctions,
-  endswith: fixed([text, param("suffix", STRING)], ([s, x]) => (s as string).endsWith(x as string)),
-  regex: fixed([pattern, text], ([p, s], c) => {
-    const found = firstMatch(p as string, s as string, c);
-    if (found === undefined) throw new FunctionError("the pattern does not match", 1);
-    return found;
-  }),
-  regexall: fixed([pattern, text], ([p, s], c) => everyMatch(p as string, s as string, c)),
-  startswith: fixed([text, param("prefix", STRING)], ([s, x]) => (s as string).startsWith(x as string)),
+export const extraFunctions: Readonly<Record<string, HclFunction>> = lazyRecord(() => makeExtra());
+
+const makeExtra = (): Record<string, HclFunction> => {
+  const pattern = param("pattern", STRING);
+  const text = param("string", STRING);
+  return {
+    ...moreSetFunctions(),
+    endswith: fixed([text, param("suffix", STRING)], ([s, x]) => (s as string).endsWith(x as string)),
+    regex: fixed([pattern, text], ([p, s], c) => {
+      const found = firstMatch(p as string, s as string, c);
+      if (found === undefined) throw new FunctionError("the pattern does not match", 1);
+      return found;
+    }),
+    regexall: fixed([pattern, text], ([p, s], c) => everyMatch(p as string, s as string, c)),
+    startswith: fixed([text, param("prefix", STRING)], ([s, x]) => (s as string).startsWith(x as string)),
+  };
 };

@@ -28,10 +28,14 @@ const substr = (text: string, offset: number, length: number): string => {
   return parts.slice(from, length < 0 ? undefined : from + length).join("");
 };
 
-export const textFunctions: Readonly<Record<string, HclFunction>> = {
+export const textFunctions = (): Readonly<Record<string, HclFunction>> => ({
   chomp: of((s) => s.replace(/[\r\n]+$/, "")),
-  format: variadic([param("format", STRING)], param("args", "dynamic", true), ([f, ...args], c) => formatText(f as string, args, c)),
-  formatlist: variadic([param("format", STRING)], param("args", "dynamic", true), ([f, ...args], c) => formatList(f as string, args, c)),
+  format: variadic([param("format", STRING)], param("args", "dynamic", true), ([f, ...args], c) =>
+    formatText(f as string, args, c),
+  ),
+  formatlist: variadic([param("format", STRING)], param("args", "dynamic", true), ([f, ...args], c) =>
+    formatList(f as string, args, c),
+  ),
   indent: fixed([param("spaces", NUMBER), str], (args, c) => {
     const spaces = whole(args, 0);
     if (spaces < 0) throw new FunctionError("the number of spaces must not be negative", 0);
@@ -39,13 +43,17 @@ export const textFunctions: Readonly<Record<string, HclFunction>> = {
     c.charge(lines.length, spaces * (lines.length - 1));
     return lines.join(`\n${" ".repeat(spaces)}`);
   }),
-  join: variadic([param("separator", STRING), param("lists", listOf(STRING))], param("lists", listOf(STRING)), ([separator, ...lists], c) => {
-    const items = (lists as string[][]).flat();
-    const at = (lists as Value[][]).findIndex((l) => l.includes(null));
-    if (at !== -1) throw new FunctionError("an item is null", at + 1);
-    c.charge(items.length, (separator as string).length * items.length);
-    return items.join(separator as string);
-  }),
+  join: variadic(
+    [param("separator", STRING), param("lists", listOf(STRING))],
+    param("lists", listOf(STRING)),
+    ([separator, ...lists], c) => {
+      const items = (lists as string[][]).flat();
+      const at = (lists as Value[][]).findIndex((l) => l.includes(null));
+      if (at !== -1) throw new FunctionError("an item is null", at + 1);
+      c.charge(items.length, (separator as string).length * items.length);
+      return items.join(separator as string);
+    },
+  ),
   lower: of((s) => s.toLowerCase()),
   regex_replace: fixed([str, param("pattern", STRING), param("replace", STRING)], ([s, pattern, by], c) =>
     replacePattern(s as string, pattern as string, by as string, c),
@@ -67,13 +75,19 @@ export const textFunctions: Readonly<Record<string, HclFunction>> = {
   }),
   strlen: of((s) => clusters(s).length),
   strrev: of((s) => clusters(s).reverse().join("")),
-  substr: fixed([str, param("offset", NUMBER), param("length", NUMBER)], (args) => substr(args[0] as string, whole(args, 1), whole(args, 2))),
+  substr: fixed([str, param("offset", NUMBER), param("length", NUMBER)], (args) =>
+    substr(args[0] as string, whole(args, 1), whole(args, 2)),
+  ),
   title: of(title),
   trim: fixed([str, param("cutset", STRING)], ([s, set]) => cutset(s as string, set as string)),
-  trimprefix: fixed([str, param("prefix", STRING)], ([s, prefix]) => ((s as string).startsWith(prefix as string) ? (s as string).slice((prefix as string).length) : (s as string))),
+  trimprefix: fixed([str, param("prefix", STRING)], ([s, prefix]) =>
+    (s as string).startsWith(prefix as string) ? (s as string).slice((prefix as string).length) : (s as string),
+  ),
   trimspace: of((s) => s.trim()),
   trimsuffix: fixed([str, param("suffix", STRING)], ([s, suffix]) =>
-    suffix !== "" && (s as string).endsWith(suffix as string) ? (s as string).slice(0, -(suffix as string).length) : (s as string),
+    suffix !== "" && (s as string).endsWith(suffix as string)
+      ? (s as string).slice(0, -(suffix as string).length)
+      : (s as string),
   ),
   upper: of((s) => s.toUpperCase()),
-};
+});

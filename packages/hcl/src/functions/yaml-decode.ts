@@ -55,7 +55,8 @@ class YamlReader {
     const more = this.#peek();
     if (more !== undefined && more.text === "...") this.#at++;
     const left = this.#peek();
-    if (left !== undefined) this.#fail(/^---(\s|$)/.test(left.text) ? "several documents are not supported" : "unexpected content");
+    if (left !== undefined)
+      this.#fail(/^---(\s|$)/.test(left.text) ? "several documents are not supported" : "unexpected content");
     return value;
   }
 
@@ -63,14 +64,22 @@ class YamlReader {
   #node(indent: number): Value {
     if (++this.#depth > MAX_DEPTH) this.#fail(`nested deeper than ${MAX_DEPTH} levels`);
     const line = this.#peek() as Line;
-    const value = /^-(\s|$)/.test(line.text) ? this.#sequence(indent) : keyOf(line.text) !== undefined ? this.#mapping(indent) : this.#scalarAt(line, line.text, indent - 1);
+    const value = /^-(\s|$)/.test(line.text)
+      ? this.#sequence(indent)
+      : keyOf(line.text) !== undefined
+        ? this.#mapping(indent)
+        : this.#scalarAt(line, line.text, indent - 1);
     this.#depth--;
     return value;
   }
 
   #sequence(indent: number): Value {
     const items: Value[] = [];
-    for (let line = this.#peek(); line !== undefined && line.indent === indent && /^-(\s|$)/.test(line.text); line = this.#peek()) {
+    for (
+      let line = this.#peek();
+      line !== undefined && line.indent === indent && /^-(\s|$)/.test(line.text);
+      line = this.#peek()
+    ) {
       const rest = line.text.slice(1);
       const inner = rest.trimStart();
       if (inner === "" || inner.startsWith("#")) {
@@ -80,7 +89,11 @@ class YamlReader {
         // The rest of the line is the first line of a node that is indented by the dash.
         const column = indent + 1 + (rest.length - inner.length);
         this.#raw[this.#at] = " ".repeat(column) + inner;
-        items.push(/^-(\s|$)/.test(inner) || keyOf(inner) !== undefined ? this.#node(column) : this.#scalarAt(line, inner, indent));
+        items.push(
+          /^-(\s|$)/.test(inner) || keyOf(inner) !== undefined
+            ? this.#node(column)
+            : this.#scalarAt(line, inner, indent),
+        );
       }
     }
     return items;
@@ -111,7 +124,8 @@ class YamlReader {
   /** A scalar or flow collection that starts on this line; `outer` is the indentation of what it belongs to. */
   #scalarAt(line: Line, text: string, outer: number): Value {
     const first = text[0] as string;
-    if (first === "&" || first === "*" || first === "!") this.#fail("anchors, aliases and tags are not supported", line.number);
+    if (first === "&" || first === "*" || first === "!")
+      this.#fail("anchors, aliases and tags are not supported", line.number);
     if (/^[|>][-+]?[1-9]?[-+]?(\s+#.*)?$/.test(text)) return this.#blockScalar(text, outer);
     this.#at++;
     if (first === '"' || first === "'" || first === "[" || first === "{") return this.#flow(text, line);
@@ -138,7 +152,11 @@ class YamlReader {
   #plain(start: string, outer: number): Value {
     const parts = [start.replace(/\s+#.*$/, "")];
     if (/:\s/.test(parts[0] as string)) this.#fail("a value cannot hold another key here", this.#at);
-    for (let line = this.#peek(); parts[0] === start && line !== undefined && line.indent > outer; line = this.#peek()) {
+    for (
+      let line = this.#peek();
+      parts[0] === start && line !== undefined && line.indent > outer;
+      line = this.#peek()
+    ) {
       if (keyOf(line.text) !== undefined) this.#fail("a key is indented under a text");
       parts.push(line.text.replace(/\s+#.*$/, ""));
       this.#at++;

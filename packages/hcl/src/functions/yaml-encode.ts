@@ -2,7 +2,11 @@ import { isList, isMap, sortedEntries } from "../compare.ts";
 import { numberText } from "../number.ts";
 import type { Value } from "../value.ts";
 
-const quote = (text: string): string => JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029\ufeff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+const quote = (text: string): string =>
+  JSON.stringify(text).replace(
+    /[\u007f-\u009f\u2028\u2029\ufeff]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 
 /** A text of several lines as a literal block; any other one in quotes. */
 const scalar = (v: Value, indent: string): string => {
@@ -15,7 +19,8 @@ const scalar = (v: Value, indent: string): string => {
 
 const isBlock = (v: Value): boolean => (isList(v) ? v.length > 0 : v !== null && isMap(v) && v.size > 0);
 
-const inline = (v: Value, indent: string): string => (isList(v) ? "[]" : v !== null && isMap(v) ? "{}" : scalar(v, indent));
+const inline = (v: Value, indent: string): string =>
+  isList(v) ? "[]" : v !== null && isMap(v) ? "{}" : scalar(v, indent);
 
 /** Lines of a collection at an indentation. */
 const block = (v: Value, indent: string): string[] => {

@@ -10,14 +10,37 @@ export const plainScalar = (text: string): Value => {
   if (/^(true|True|TRUE)$/.test(text)) return true;
   if (/^(false|False|FALSE)$/.test(text)) return false;
   if (/^[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?$/.test(text)) {
-    const number = parseNumber(text.replace(/^\+/, "").replace(/^(-?)\./, "$10.").replace(/\.(?=$|[eE])/, ""));
+    const number = parseNumber(
+      text
+        .replace(/^\+/, "")
+        .replace(/^(-?)\./, "$10.")
+        .replace(/\.(?=$|[eE])/, ""),
+    );
     if (number !== undefined) return number;
   }
   if (/^0x[0-9a-fA-F]+$/.test(text) || /^0o[0-7]+$/.test(text)) return parseNumber(BigInt(text).toString()) ?? text;
   return text;
 };
 
-const ESCAPES: Record<string, string> = { "0": "\0", a: "\x07", b: "\b", t: "\t", n: "\n", v: "\v", f: "\f", r: "\r", e: "\x1b", " ": " ", '"': '"', "/": "/", "\\": "\\", N: "\x85", _: "\xa0", L: "\u2028", P: "\u2029" };
+const ESCAPES: Record<string, string> = {
+  "0": "\0",
+  a: "\x07",
+  b: "\b",
+  t: "\t",
+  n: "\n",
+  v: "\v",
+  f: "\f",
+  r: "\r",
+  e: "\x1b",
+  " ": " ",
+  '"': '"',
+  "/": "/",
+  "\\": "\\",
+  N: "\x85",
+  _: "\xa0",
+  L: "\u2028",
+  P: "\u2029",
+};
 
 /** Reads quoted scalars and flow collections. */
 export class FlowReader {
@@ -34,7 +57,8 @@ export class FlowReader {
   /** Only blanks and a comment may follow. */
   finish(): void {
     const rest = this.#text.slice(this.#at).trim();
-    if (rest !== "" && !(rest.startsWith("#") && /\s/.test(this.#text[this.#at] as string))) this.#fail("extra characters behind a value");
+    if (rest !== "" && !(rest.startsWith("#") && /\s/.test(this.#text[this.#at] as string)))
+      this.#fail("extra characters behind a value");
   }
 
   /** The next value, or undefined if the text ends in it. */
@@ -43,7 +67,17 @@ export class FlowReader {
     if (++this.#depth > MAX_DEPTH) return this.#fail(`nested deeper than ${MAX_DEPTH} levels`);
     const c = this.#text[this.#at];
     const value =
-      c === undefined ? undefined : c === '"' ? this.#double() : c === "'" ? this.#single() : c === "[" ? this.#list() : c === "{" ? this.#map() : { value: this.#plain() };
+      c === undefined
+        ? undefined
+        : c === '"'
+          ? this.#double()
+          : c === "'"
+            ? this.#single()
+            : c === "["
+              ? this.#list()
+              : c === "{"
+                ? this.#map()
+                : { value: this.#plain() };
     this.#depth--;
     return value;
   }
@@ -155,4 +189,8 @@ const KEPT = "\ue000\ue001";
 
 /** Line ends in a quoted scalar are blanks, empty lines are line ends. */
 const folded = (text: string): string =>
-  text.replace(/[ \t]*\n(\s*\n)?[ \t]*/g, (all) => ((all.match(/\n/g)?.length ?? 1) > 1 ? "\n".repeat((all.match(/\n/g)?.length ?? 1) - 1) : " ")).replaceAll(KEPT, "\n");
+  text
+    .replace(/[ \t]*\n(\s*\n)?[ \t]*/g, (all) =>
+      (all.match(/\n/g)?.length ?? 1) > 1 ? "\n".repeat((all.match(/\n/g)?.length ?? 1) - 1) : " ",
+    )
+    .replaceAll(KEPT, "\n");
