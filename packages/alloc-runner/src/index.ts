@@ -11,6 +11,15 @@ export type {
 export type { AllocRunner, AllocStatsReporter } from "./alloc-runner.ts";
 export type { AckState, AllocState, AllocUpdate } from "./alloc-state.ts";
 export { createBroadcaster, type Broadcaster, type BroadcastListener } from "./broadcaster.ts";
+export {
+  DEFAULT_BATCH_MS,
+  DEFAULT_SETUP,
+  DEFAULT_START_MS,
+  DEFAULT_STOP_MS,
+  type SimulatedRunnerOptions,
+  type SimulatedStep,
+} from "./simulated/simulated-options.ts";
+export { simulatedRunnerFactory } from "./simulated/simulated-runner.ts";
 export { createLatch, type Latch } from "./latch.ts";
 export { isPauseRequest, type PauseRequest } from "./pause-state.ts";
 export type {
@@ -22,10 +31,5 @@ export type {
   TaskExecOutput,
 } from "./task-access.ts";
 export type { TaskEventCarrier, TaskEventInput } from "./task-event-input.ts";
-export type {
-  TaskHook,
-  TaskPoststartRequest,
-  TaskPrestartRequest,
-  TaskPrestartResult,
-} from "./task-hook.ts";
+export type { TaskHook, TaskPoststartRequest, TaskPrestartRequest, TaskPrestartResult } from "./task-hook.ts";
 export { updatePriority, type UpdatePriority } from "./update-priority.ts";

@@ -1,4 +1,11 @@
-import type { Allocation, DriverDevice, DriverMount, DriverNetwork, Task, TaskResourceUsage } from "@outrider/nomad-structs";
+import type {
+  Allocation,
+  DriverDevice,
+  DriverMount,
+  DriverNetwork,
+  Task,
+  TaskResourceUsage,
+} from "@outrider/nomad-structs";
 import type { HookEnv } from "./alloc-hook.ts";
 import type { TaskExecHandler } from "./task-access.ts";
 import type { TaskEventInput } from "./task-event-input.ts";

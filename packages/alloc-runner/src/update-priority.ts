@@ -16,7 +16,7 @@ export function updatePriority(update: AckState, ack: AckState | undefined): Upd
   if (ack === undefined) return update.ClientStatus === "failed" ? "urgent" : "typical";
   if (update.ClientStatus !== ack.ClientStatus) return "urgent";
   const same =
-    (update.ClientDescription ?? "") === (ack.ClientDescription ?? "") &&
+    update.ClientDescription === ack.ClientDescription &&
     sameDeployment(update.DeploymentStatus, ack.DeploymentStatus) &&
     sameNetwork(update.NetworkStatus, ack.NetworkStatus) &&
     sameTasks(update.TaskStates, ack.TaskStates);
@@ -26,10 +26,10 @@ export function updatePriority(update: AckState, ack: AckState | undefined): Upd
 function sameDeployment(a: AckState["DeploymentStatus"], b: AckState["DeploymentStatus"]): boolean {
   if (!a || !b) return !a && !b;
   return (
-    (a.Healthy ?? null) === (b.Healthy ?? null) &&
+    a.Healthy === b.Healthy &&
     instantNs(a.Timestamp) === instantNs(b.Timestamp) &&
-    (a.Canary ?? false) === (b.Canary ?? false) &&
-    (a.ModifyIndex ?? 0) === (b.ModifyIndex ?? 0)
+    a.Canary === b.Canary &&
+    a.ModifyIndex === b.ModifyIndex
   );
 }
 
@@ -40,7 +40,7 @@ function sameNetwork(a: AckState["NetworkStatus"], b: AckState["NetworkStatus"])
 function networkKey(status: AckState["NetworkStatus"]): string {
   const dns = status?.DNS;
   const lists = [dns?.Servers ?? [], dns?.Searches ?? [], dns?.Options ?? []];
-  const words = [status?.InterfaceName ?? "", status?.Address ?? "", status?.AddressIPv6 ?? ""];
+  const words = status === null ? ["", "", ""] : [status.InterfaceName, status.Address, status.AddressIPv6];
   return JSON.stringify([words, lists]);
 }
 
@@ -57,9 +57,9 @@ function sameTask(a: TaskState, b: TaskState): boolean {
   const [left, right] = [a.Events ?? [], b.Events ?? []];
   return (
     a.State === b.State &&
-    (a.Failed ?? false) === (b.Failed ?? false) &&
-    (a.Restarts ?? 0) === (b.Restarts ?? 0) &&
-    (a.Paused ?? "") === (b.Paused ?? "") &&
+    a.Failed === b.Failed &&
+    a.Restarts === b.Restarts &&
+    a.Paused === b.Paused &&
     instantNs(a.LastRestart) === instantNs(b.LastRestart) &&
     instantNs(a.StartedAt) === instantNs(b.StartedAt) &&
     instantNs(a.FinishedAt) === instantNs(b.FinishedAt) &&
@@ -72,8 +72,8 @@ function sameEvent(a: TaskEvent, b: TaskEvent): boolean {
   return (
     a.Type === b.Type &&
     instantNs(a.Time) === instantNs(b.Time) &&
-    (a.Message ?? "") === (b.Message ?? "") &&
-    (a.DisplayMessage ?? "") === (b.DisplayMessage ?? "") &&
+    a.Message === b.Message &&
+    a.DisplayMessage === b.DisplayMessage &&
     sameDetails(a.Details ?? {}, b.Details ?? {})
   );
 }
