@@ -1,5 +1,3 @@
-const BRAND = Symbol.for("outrider.error");
-
 /** The codes of {@link HookResourcesError}. @public */
 export type HookResourcesErrorCode =
   | "UNKNOWN_KEY"
@@ -17,19 +15,16 @@ export class HookResourcesError extends Error {
   readonly recoverable: boolean;
   /** The resource's key. */
   readonly key: string;
-  /** Where inside the value, for example `mounts.data[0]`; the key itself when the value as a whole is meant. */
+  /** Where inside the value, for example `mounts.data.0`; the key itself when the value as a whole is meant. */
   readonly path: string;
 
-  constructor(
-    code: HookResourcesErrorCode,
-    message: string,
-    at: { key: string; path?: string; recoverable?: boolean },
-  ) {
-    super(message);
+  constructor(code: HookResourcesErrorCode, key: string, problem: string, path: string = key) {
+    super(`hook resource ${JSON.stringify(path)}: ${problem}`);
     this.code = code;
-    this.key = at.key;
-    this.path = at.path ?? at.key;
-    this.recoverable = at.recoverable ?? false;
-    Object.defineProperty(this, BRAND, { value: true });
+    this.key = key;
+    this.path = path;
+    this.recoverable = code === "CONTENDED";
+    // The mark of every Outrider package's errors.
+    Object.defineProperty(this, Symbol.for("outrider.error"), { value: true });
   }
 }

@@ -75,7 +75,7 @@ class Store<Shape extends object> {
   extend(more: object): this {
     // All values are copied before the first is stored: a refused one leaves nothing behind.
     const slots = Object.entries(more).map(([key, value]): [string, Slot] => {
-      if (this.#slots.has(key)) throw duplicate(key);
+      if (this.#slots.has(key)) throw new HookResourcesError("DUPLICATE_KEY", key, "exists already");
       const copy: unknown = frozenCopy(value, key);
       return [
         key,
@@ -94,30 +94,25 @@ class Store<Shape extends object> {
     this.#write(key, this.#slot(key), value);
   }
 
-  update(
+  async update(
     key: string,
     next: (previous: unknown) => unknown,
     options: { readonly signal?: AbortSignal } = {},
   ): Promise<unknown> {
-    let slot: Slot;
-    try {
-      slot = this.#slot(key);
-    } catch (error) {
-      return Promise.reject(error as Error);
-    }
+    const slot = this.#slot(key);
     return slot.queue.run(options.signal, async (cancelled) => {
       for (let run = 0; run < MAX_UPDATE_RUNS; run++) {
         const before = slot.version;
         const result = next(frozenCopy(slot.value, key));
         // A plain result is stored before `update` returns, as `set` would.
-        const value = isPromise(result) ? await result : result;
+        const isPromise = typeof (result as { then?: unknown } | null | undefined)?.then === "function";
+        const value = isPromise ? await result : result;
         if (cancelled()) return undefined;
         if (slot.version !== before) continue;
         this.#write(key, slot, value);
         return frozenCopy(slot.value, key);
       }
-      const text = `hook resource ${JSON.stringify(key)}: written by others during each of ${MAX_UPDATE_RUNS} runs of one update`;
-      throw new HookResourcesError("CONTENDED", text, { key, recoverable: true });
+      throw new HookResourcesError("CONTENDED", key, `written by others during each of ${MAX_UPDATE_RUNS} runs`);
     });
   }
 
@@ -137,15 +132,12 @@ class Store<Shape extends object> {
   #slot(key: string): Slot {
     const slot = this.#slots.get(key);
     if (slot !== undefined) return slot;
-    const known = [...this.#slots.keys()].join(", ");
-    throw new HookResourcesError("UNKNOWN_KEY", `no hook resource ${JSON.stringify(key)}; known: ${known}`, { key });
+    throw new HookResourcesError("UNKNOWN_KEY", key, `does not exist; known: ${[...this.#slots.keys()].join(", ")}`);
   }
 
   #write(key: string, slot: Slot, value: unknown): void {
     if (value === undefined && slot.neverUndefined) {
-      throw new HookResourcesError("UNDEFINED", `hook resource ${JSON.stringify(key)}: must not become undefined`, {
-        key,
-      });
+      throw new HookResourcesError("UNDEFINED", key, "must not become undefined");
     }
     const next: unknown = frozenCopy(value, key);
     const previous = slot.value;
@@ -156,15 +148,6 @@ class Store<Shape extends object> {
   }
 }
 
-function isPromise(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value;
-}
-
-function duplicate(key: string): HookResourcesError {
-  return new HookResourcesError("DUPLICATE_KEY", `hook resource ${JSON.stringify(key)} exists already`, { key });
-}
-
 function warn(error: unknown, key: string): void {
-  const text = error instanceof Error ? error.message : String(error);
-  process.emitWarning(`a change listener of ${JSON.stringify(key)} threw: ${text}`, "HookResourcesWarning");
+  process.emitWarning(`a change listener of hook resource ${JSON.stringify(key)} threw: ${String(error)}`);
 }

@@ -43,7 +43,7 @@ describe("get and set", () => {
     const store = make();
     store.set("tokens", new Map([["default", new Map([["service", "secret"]])]]));
     const tokens = store.get("tokens") as Map<string, Map<string, string>>;
-    expect(() => tokens.set("x", new Map())).toThrow("cannot change a frozen map");
+    expect(() => tokens.set("x", new Map())).toThrow("cannot change a frozen map or set");
     expect(() => tokens.get("default")!.clear()).toThrow(TypeError);
     expect(() => tokens.delete("default")).toThrow(TypeError);
     // Even the bare prototype method changes only this copy.
@@ -55,7 +55,7 @@ describe("get and set", () => {
     const store = make();
     store.set("ids", new Set(["a"]));
     const ids = store.get("ids") as Set<string>;
-    expect(() => ids.add("b")).toThrow("cannot change a frozen set");
+    expect(() => ids.add("b")).toThrow("cannot change a frozen map or set");
     expect(() => ids.delete("a")).toThrow(TypeError);
     expect(() => ids.clear()).toThrow(TypeError);
     (store.get("at") as Date).setTime(5);
@@ -143,13 +143,15 @@ describe("refusals leave the store as it was", () => {
   const nameless = new (class {})();
   Object.defineProperty(nameless, "constructor", { value: undefined });
   const cases: Array<[string, unknown, string, string]> = [
-    ["a function", { a: [() => 1] }, "mounts.a[0]", "is a function"],
-    ["a symbol", { a: Symbol("x") }, "mounts.a", "is a symbol"],
+    ["a function", { a: [() => 1] }, "mounts.a.0", "holds a function"],
+    ["a symbol", { a: Symbol("x") }, "mounts.a", "holds a symbol"],
     ["a class instance", { a: new Session() }, "mounts.a", "an instance of Session"],
     ["an anonymous class instance", { a: new (class {})() }, "mounts.a", "an instance of a nameless class"],
     ["an object that hides its class", { a: nameless }, "mounts.a", "an instance of a nameless class"],
     ["a promise", new Map([["k", Promise.resolve()]]), "mounts.k", "an instance of Promise"],
-    ["a function itself", () => 1, "mounts", "the value is a function"],
+    ["a function below an object key", new Map([[{ a: 1 }, [() => 1]]]), "mounts.{…}.0", "holds a function"],
+    ["a function in a set", new Set([() => 1]), "mounts.{…}", "holds a function"],
+    ["a function itself", () => 1, "mounts", "holds a function"],
   ];
   it.each(cases)("%s has no frozen copy", (_name, value, path, text) => {
     const store = make();
@@ -403,8 +405,8 @@ describe("onChange", () => {
     });
     store.set("n", 1);
     expect(warning.mock.calls.map(([text]) => text)).toEqual([
-      'a change listener of "n" threw: broken',
-      'a change listener of "n" threw: plain',
+      'a change listener of hook resource "n" threw: Error: broken',
+      'a change listener of hook resource "n" threw: plain',
     ]);
     warning.mockRestore();
     const hard = createHookResources(

@@ -24,13 +24,21 @@ type Mutable = { -readonly [K in keyof MemorySeries]: MemorySeries[K] };
 /** Makes a sink for tests and for programs that show their own figures. @public */
 export function createMemorySink(): MemorySink {
   const all = new Map<string, Mutable>();
-  const at = (kind: MemorySeries["kind"], name: string, labels: Labels): Mutable => {
+  // The same series has the same label object: found without building a key.
+  let byIdentity = new WeakMap<Labels, Map<string, Mutable>>();
+  const find = (kind: MemorySeries["kind"], name: string, labels: Labels): Mutable => {
     const key = `${kind} ${name} ${JSON.stringify(Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1)))}`;
-    const known = all.get(key);
-    if (known !== undefined) return known;
-    const made: Mutable = { kind, name, labels, value: 0, count: 0 };
-    all.set(key, made);
-    return made;
+    const series: Mutable = all.get(key) ?? { kind, name, labels, value: 0, count: 0 };
+    all.set(key, series);
+    return series;
+  };
+  const at = (kind: MemorySeries["kind"], name: string, labels: Labels): Mutable => {
+    const names = byIdentity.get(labels) ?? new Map<string, Mutable>();
+    const known = names.get(name);
+    if (known?.kind === kind) return known;
+    const series = find(kind, name, labels);
+    byIdentity.set(labels, names.set(name, series));
+    return series;
   };
   const add = (kind: MemorySeries["kind"], name: string, value: number, labels: Labels): void => {
     const series = at(kind, name, labels);
@@ -43,6 +51,7 @@ export function createMemorySink(): MemorySink {
     setGauge: (name, value, labels) => add("gauge", name, value, labels),
     remove: (labels) => {
       for (const [key, series] of all) if (carries(series.labels, labels)) all.delete(key);
+      byIdentity = new WeakMap();
     },
     series: () => [...all.values()].map((series) => ({ ...series })),
     value: (name, labels = {}) => [...all.values()].find((s) => s.name === name && carries(s.labels, labels))?.value,
