@@ -14,7 +14,7 @@ export function checkTaskName(name: string): void {
         ? "is reserved"
         : /[/\\]/.test(name)
           ? "has a path separator"
-            /[\u0000-\u001f\u007f-\u009f\u2028\u2029]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/.test(
+          : /[\u0000-\u001f\u007f-\u009f\u2028\u2029]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/.test(
                 name,
               )
             ? "has a character that is not printable"

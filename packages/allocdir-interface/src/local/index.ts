@@ -1,3 +1,4 @@
+export { createFileBelow, type NewFile } from "./create-file.ts";
 export { createLocalAllocDir, sweepDestroyed, type LocalAllocDirOptions } from "./local-alloc-dir.ts";
 export { parseMountinfo } from "./mountinfo.ts";
 export { createSystemMounter } from "./system-mounter.ts";
