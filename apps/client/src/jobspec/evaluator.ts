@@ -2,7 +2,7 @@ import { evaluate, type Diagnostic, type EvalContext, type Expression, type Valu
 import { MAX_EXPRESSION_STEPS, MAX_FILE_STEPS } from "./limits.ts";
 
 /** Steps allowed at first; each further try has ten times more. */
-const FIRST_ALLOWANCE = 200;
+const FIRST_ALLOWANCE = 100;
 const FACTOR = 10;
 
 /**
@@ -19,7 +19,7 @@ export class FileEvaluator {
     context: EvalContext,
   ): { value: Value | undefined; diagnostics: readonly Diagnostic[] } {
     for (let allowance = FIRST_ALLOWANCE; ; allowance *= FACTOR) {
-      const maxSteps = Math.max(1, Math.min(allowance, this.#left));
+      const maxSteps = Math.max(1, Math.min(allowance, MAX_EXPRESSION_STEPS, this.#left));
       const result = evaluate(expression, { parent: context, limits: { maxSteps } });
       this.#left -= maxSteps;
       const stopped = result.diagnostics.some((d) => d.code === "limit-exceeded");

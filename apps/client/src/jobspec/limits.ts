@@ -7,7 +7,7 @@ export const MAX_JOB_NODES = 200_000;
 /** Evaluation steps of one expression of a job file. */
 export const MAX_EXPRESSION_STEPS = 200_000;
 /** Evaluation steps of a whole job file. */
-export const MAX_FILE_STEPS = 20_000_000;
+export const MAX_FILE_STEPS = 5_000_000;
 /** Most blocks of a job file after its dynamic blocks are expanded. */
 export const MAX_BLOCKS = 5_000;
 /** Largest file that a file function or -var-file reads, in bytes. */
