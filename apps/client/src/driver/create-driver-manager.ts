@@ -33,8 +33,25 @@ export interface ClientDrivers extends DriverManager {
 
 /** Makes the manager. Nothing is started before `start` or `dispense`. An orderly end leaves the driver process and all tasks running. */
 export async function createDriverManager(options: DriverManagerOptions): Promise<ClientDrivers> {
-  const { dataDir, logger, clock = systemClock, random, driverCommand, build = "dev", driverLogLevel, pluginDir, plugins } = options;
-  const process = new DriverProcessHost({ dataDir, command: driverCommand, build, logLevel: driverLogLevel, clock, logger });
+  const {
+    dataDir,
+    logger,
+    clock = systemClock,
+    random,
+    driverCommand,
+    build = "dev",
+    driverLogLevel,
+    pluginDir,
+    plugins,
+  } = options;
+  const process = new DriverProcessHost({
+    dataDir,
+    command: driverCommand,
+    build,
+    logLevel: driverLogLevel,
+    clock,
+    logger,
+  });
   const builtin = new BuiltinSource(process, clock, logger);
   const external = pluginDir === undefined ? [] : await externalSources(pluginDir, plugins ?? [], clock, logger);
   const manager = createManagerOf({ sources: [builtin, ...external], clock, logger, random });

@@ -49,7 +49,10 @@ class Manager implements DriverManager {
     this.#closing.signal.addEventListener("abort", stop, { once: true });
     const first = [...this.#slots.values()].map((slot) => this.#watch(slot));
     const patience = new AbortController();
-    const limit = sleep(FIRST_FINGERPRINTS_MS, { clock: this.#clock, signal: AbortSignal.any([patience.signal, signal]) });
+    const limit = sleep(FIRST_FINGERPRINTS_MS, {
+      clock: this.#clock,
+      signal: AbortSignal.any([patience.signal, signal]),
+    });
     try {
       await Promise.race([Promise.all(first), limit]);
     } finally {
@@ -58,12 +61,19 @@ class Manager implements DriverManager {
     }
   }
 
-  async dispense(name: string, { signal, newerThan }: { signal: AbortSignal; newerThan?: number }): Promise<DriverInstance> {
+  async dispense(
+    name: string,
+    { signal, newerThan }: { signal: AbortSignal; newerThan?: number },
+  ): Promise<DriverInstance> {
     const slot = this.#slots.get(name);
     if (slot === undefined) {
-      throw new OutriderError("ERR_OUTRIDER_DRIVER_UNKNOWN", `driver ${JSON.stringify(name)} is not known on this node`, {
-        details: { driver: name, known: this.names },
-      });
+      throw new OutriderError(
+        "ERR_OUTRIDER_DRIVER_UNKNOWN",
+        `driver ${JSON.stringify(name)} is not known on this node`,
+        {
+          details: { driver: name, known: this.names },
+        },
+      );
     }
     return slot.get(signal, newerThan);
   }

@@ -61,7 +61,11 @@ export class DriverProcessHost {
       if (connection !== undefined) return connection;
       child = this.#startUnlessRunning(child);
       if (clock.monotonic() > until) {
-        throw new OutriderError("ERR_OUTRIDER_DRIVER_START", `the driver process did not serve within ${START_LIMIT_MS} ms; see ${join(this.#folder.path, "driver.log")}`, { recoverable: true });
+        throw new OutriderError(
+          "ERR_OUTRIDER_DRIVER_START",
+          `the driver process did not serve within ${START_LIMIT_MS} ms; see ${join(this.#folder.path, "driver.log")}`,
+          { recoverable: true },
+        );
       }
       logger.trace({ step }, "waiting for the driver process");
       await sleep(step, { clock, signal });
@@ -86,10 +90,14 @@ export class DriverProcessHost {
         logger.debug({ pid, build: theirs }, "connected to the driver process");
         return connection;
       }
-      logger.warn({ pid, protocol, build: theirs }, "the driver process speaks another protocol; it is replaced, tasks live on");
+      logger.warn(
+        { pid, protocol, build: theirs },
+        "the driver process speaks another protocol; it is replaced, tasks live on",
+      );
     } catch (reason) {
       signal.throwIfAborted();
-      if (!isPluginShutdown(reason)) logger.warn({ err: reason }, "the driver process does not answer; it is replaced, tasks live on");
+      if (!isPluginShutdown(reason))
+        logger.warn({ err: reason }, "the driver process does not answer; it is replaced, tasks live on");
     }
     await this.#replace(connection);
     return undefined;
@@ -108,7 +116,10 @@ export class DriverProcessHost {
   /** For one too old to be asked: by the pid it wrote down, checked against its start time. */
   #terminate(): void {
     try {
-      const { pid, startTime } = JSON.parse(readFileSync(join(this.#folder.path, "driver.json"), "utf8")) as { pid: number; startTime: string };
+      const { pid, startTime } = JSON.parse(readFileSync(join(this.#folder.path, "driver.json"), "utf8")) as {
+        pid: number;
+        startTime: string;
+      };
       signalProcess({ pid, startTime }, SIGTERM);
     } catch {
       // it wrote nothing: its lock tells the new one
@@ -121,7 +132,11 @@ export class DriverProcessHost {
       if (child.exitCode === null && child.signalCode === null) return child;
       if (child.exitCode !== EXIT_LOCKED) {
         const how = child.signalCode ?? `code ${child.exitCode}`;
-        throw new OutriderError("ERR_OUTRIDER_DRIVER_START", `the driver process ended with ${how} before it served; see ${join(this.#folder.path, "driver.log")}`, { recoverable: true });
+        throw new OutriderError(
+          "ERR_OUTRIDER_DRIVER_START",
+          `the driver process ended with ${how} before it served; see ${join(this.#folder.path, "driver.log")}`,
+          { recoverable: true },
+        );
       }
     }
     return this.#spawn();
@@ -129,8 +144,17 @@ export class DriverProcessHost {
 
   #spawn(): ChildProcess {
     const { command, dataDir, build, logLevel, logger } = this.#options;
-    const args = [...command.args, "--data-dir", dataDir, "--build", build, ...(logLevel === undefined ? [] : ["--log-level", logLevel])];
-    const env = Object.fromEntries(PASSED_ENV.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])));
+    const args = [
+      ...command.args,
+      "--data-dir",
+      dataDir,
+      "--build",
+      build,
+      ...(logLevel === undefined ? [] : ["--log-level", logLevel]),
+    ];
+    const env = Object.fromEntries(
+      PASSED_ENV.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
+    );
     const child = spawn(command.command, args, { detached: true, stdio: "ignore", cwd: "/", env });
     child.on("error", (reason) => logger.error({ err: reason }, "the driver process cannot be started"));
     child.unref();

@@ -38,7 +38,14 @@ export class DriverSlot {
   constructor(options: DriverSlotOptions) {
     this.#options = options;
     const { clock, random } = options;
-    this.#waits = createBackoff({ base: OPEN_BASE_MS, limit: OPEN_LIMIT_MS, jitter: "equal", resetAfter: HEALTHY_MS, clock, random });
+    this.#waits = createBackoff({
+      base: OPEN_BASE_MS,
+      limit: OPEN_LIMIT_MS,
+      jitter: "equal",
+      resetAfter: HEALTHY_MS,
+      clock,
+      random,
+    });
   }
 
   get name(): string {
@@ -81,7 +88,13 @@ export class DriverSlot {
       this.#failed = true;
       throw reason;
     }
-    const live: Live = { name: source.name, generation: ++this.#generation, plugin: opened.plugin, gone: opened.gone, opened };
+    const live: Live = {
+      name: source.name,
+      generation: ++this.#generation,
+      plugin: opened.plugin,
+      gone: opened.gone,
+      opened,
+    };
     this.#live = live;
     this.#waits.markHealthy();
     logger.debug({ driver: source.name, generation: live.generation }, "driver answers");

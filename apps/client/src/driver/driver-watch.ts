@@ -31,13 +31,23 @@ export interface WatchContext {
 /** Keeps the fingerprint stream open until the signal aborts. */
 export function watchFingerprints(context: WatchContext): Promise<void> {
   const { listener } = context;
-  return keepOpen(context, ({ plugin }, signal) => plugin.fingerprint(signal), (report: Fingerprint) => listener.fingerprint(report), true);
+  return keepOpen(
+    context,
+    ({ plugin }, signal) => plugin.fingerprint(signal),
+    (report: Fingerprint) => listener.fingerprint(report),
+    true,
+  );
 }
 
 /** Keeps the event stream open until the signal aborts. */
 export function watchEvents(context: WatchContext): Promise<void> {
   const { listener } = context;
-  return keepOpen(context, ({ plugin }, signal) => plugin.taskEvents(signal), (event: DriverTaskEvent) => listener.event(event), false);
+  return keepOpen(
+    context,
+    ({ plugin }, signal) => plugin.taskEvents(signal),
+    (event: DriverTaskEvent) => listener.event(event),
+    false,
+  );
 }
 
 async function keepOpen<T>(

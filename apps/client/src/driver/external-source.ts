@@ -40,9 +40,13 @@ function source(command: string, plugin: ExternalPlugin, clock: Clock, logger: L
       try {
         const info = await driver.info(signal);
         if (info.name !== name) {
-          throw new OutriderError("ERR_OUTRIDER_DRIVER_NAME", `plugin ${command} calls itself ${JSON.stringify(info.name)}, not ${JSON.stringify(name)}`, {
-            details: { plugin: command, field: "name", text: info.name },
-          });
+          throw new OutriderError(
+            "ERR_OUTRIDER_DRIVER_NAME",
+            `plugin ${command} calls itself ${JSON.stringify(info.name)}, not ${JSON.stringify(name)}`,
+            {
+              details: { plugin: command, field: "name", text: info.name },
+            },
+          );
         }
         await driver.setConfig(config, undefined, signal);
         await driver.init?.(signal);

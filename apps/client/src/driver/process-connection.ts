@@ -7,6 +7,8 @@ import { DriverProcess, type HelloResponse, LogCollector } from "../logs/gen/dri
 import { callUnary } from "../logs/grpc-glue.ts";
 import type { CollectedOutput } from "../logs/log-collector-client.ts";
 
+/** A socket on this machine answers at once or not at all. */
+const CONNECT_MS = 2_000;
 /** A driver process that does not answer its first question within this time is not one. */
 const HELLO_MS = 5_000;
 /** Making fifos and opening files may need a slow disk; more than this is a defect. */
@@ -49,7 +51,12 @@ export class ProcessConnection {
   /** The first question of every connection. */
   hello(protocol: number, build: string, signal?: AbortSignal): Promise<HelloResponse> {
     return this.#call(() =>
-      callUnary(this.#client, DriverProcess.method.hello, { protocol, build }, { signal, deadlineMs: HELLO_MS, now: this.#clock.now() }),
+      callUnary(
+        this.#client,
+        DriverProcess.method.hello,
+        { protocol, build },
+        { signal, deadlineMs: HELLO_MS, now: this.#clock.now() },
+      ),
     );
   }
 
@@ -93,13 +100,18 @@ export class ProcessConnection {
   #connect(): Promise<boolean> {
     const channel = this.#client.getChannel();
     return new Promise((resolve) => {
+      const timer = this.#clock.setTimeout(() => settle(false), CONNECT_MS);
+      const settle = (connected: boolean): void => {
+        this.#clock.clearTimeout(timer);
+        resolve(connected);
+      };
       const look = (): void => {
         const state = channel.getConnectivityState(true);
         if (state === connectivityState.READY) {
           channel.watchConnectivityState(connectivityState.READY, Infinity, () => this.close());
-          resolve(true);
+          settle(true);
         } else if (state === connectivityState.TRANSIENT_FAILURE || state === connectivityState.SHUTDOWN) {
-          resolve(false);
+          settle(false);
         } else {
           channel.watchConnectivityState(state, Infinity, look);
         }
@@ -114,5 +126,7 @@ function mapped(reason: unknown, gone: boolean): unknown {
   if (typeof code !== "number") return reason;
   if (gone || code === status.UNAVAILABLE) return new PluginShutdownError({ cause: reason });
   const own = metadata?.get("outrider-code")[0];
-  return new OutriderError(typeof own === "string" ? own : "ERR_OUTRIDER_DRIVER_PROCESS", details ?? String(reason), { cause: reason });
+  return new OutriderError(typeof own === "string" ? own : "ERR_OUTRIDER_DRIVER_PROCESS", details ?? String(reason), {
+    cause: reason,
+  });
 }

@@ -1,5 +1,13 @@
 /** Service descriptors of protobuf-es as grpc-js wants them, for the few calls of our own. */
-import { create, type DescMethod, type DescService, fromBinary, type MessageInitShape, type MessageShape, toBinary } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMethod,
+  type DescService,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf";
 import { type Client, type handleUnaryCall, Metadata, type ServiceDefinition, status } from "@grpc/grpc-js";
 import { onAbort } from "@outrider/backoff";
 import { isOutriderError } from "@outrider/foundation";

@@ -31,7 +31,10 @@ export function loadNativeIo(logger: Logger): NativeLogIo | undefined {
     const koffi = createRequire(import.meta.url)("koffi") as Koffi;
     return new KoffiIo(koffi);
   } catch (reason) {
-    logger.info({ err: reason }, "koffi is not available: log bytes in flight are lost when the driver process is killed");
+    logger.info(
+      { err: reason },
+      "koffi is not available: log bytes in flight are lost when the driver process is killed",
+    );
     return undefined;
   }
 }
@@ -49,7 +52,9 @@ class KoffiIo implements NativeLogIo {
     this.#koffi = koffi;
     // null: the running program, which holds the C library, glibc or musl
     const libc = koffi.load(null);
-    this.#splice = libc.func("long splice(int in, void *inOffset, int out, int64_t *outOffset, size_t length, unsigned int flags)");
+    this.#splice = libc.func(
+      "long splice(int in, void *inOffset, int out, int64_t *outOffset, size_t length, unsigned int flags)",
+    );
     this.#tee = libc.func("long tee(int in, int out, size_t length, unsigned int flags)");
     this.#pipe2 = libc.func("int pipe2(int *ends, int flags)");
     this.#mkfifo = libc.func("int mkfifo(const char *path, unsigned int mode)");

@@ -23,7 +23,10 @@ export async function persist<T>(
       }
     } catch (reason) {
       signal.throwIfAborted();
-      const again = isPluginShutdown(reason) || (reason as { code?: string }).code === "ERR_OUTRIDER_PLUGIN_START" || (reason as { code?: string }).code === "ERR_OUTRIDER_DRIVER_START";
+      const again =
+        isPluginShutdown(reason) ||
+        (reason as { code?: string }).code === "ERR_OUTRIDER_PLUGIN_START" ||
+        (reason as { code?: string }).code === "ERR_OUTRIDER_DRIVER_START";
       if (!again && !/driver manager is closed/.test(String(reason))) throw reason;
       await new Promise((resolve) => setTimeout(resolve, 5));
     }

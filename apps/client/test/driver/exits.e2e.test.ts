@@ -33,7 +33,11 @@ describe("exit results", () => {
 
   it("tells every deadly signal by its number", async () => {
     // those that do not end a process by default, and the two that the C library keeps for itself
-    const harmless = new Set(["SIGCHLD", "SIGCONT", "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG", "SIGWINCH"].map((name) => constants.signals[name as NodeJS.Signals]));
+    const harmless = new Set(
+      ["SIGCHLD", "SIGCONT", "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG", "SIGWINCH"].map(
+        (name) => constants.signals[name as NodeJS.Signals],
+      ),
+    );
     const signals = Array.from({ length: 64 }, (_, i) => i + 1).filter((n) => !harmless.has(n) && n !== 32 && n !== 33);
     expect(signals).toHaveLength(54);
     const seen = new Map<number, string>();

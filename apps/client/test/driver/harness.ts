@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ClientDrivers, createDriverManager } from "../../src/driver/create-driver-manager.ts";
+import type { DriverCommand } from "../../src/driver/driver-process.ts";
 
 const entry = fileURLToPath(new URL("../../src/driver/process-driver/driver-main.ts", import.meta.url));
 const tsx = import.meta.resolve("tsx");
@@ -31,7 +32,11 @@ export interface Harness {
   /** The driver as it is now, reconnected if need be. */
   driver(newerThan?: number): Promise<DriverPlugin>;
   /** Makes an alloc dir and starts the collection of its output. */
-  prepare(command: string, args: readonly string[], more?: Partial<TaskConfig> & { settings?: object; maxFiles?: number }): Promise<TestTask>;
+  prepare(
+    command: string,
+    args: readonly string[],
+    more?: Partial<TaskConfig> & { settings?: object; maxFiles?: number },
+  ): Promise<TestTask>;
   /** A new agent on the same folder; the old one vanishes without a word. */
   restartAgent(): Promise<void>;
   driverPid(): number;
@@ -39,12 +44,20 @@ export interface Harness {
   close(): Promise<void>;
 }
 
-export async function startHarness(o: { dataDir?: string; logLevel?: string } = {}): Promise<Harness> {
+export async function startHarness(
+  o: { dataDir?: string; logLevel?: string; command?: DriverCommand } = {},
+): Promise<Harness> {
   const root = mkdtempSync(join(tmpdir(), "outrider-driver-"));
   const dataDir = o.dataDir ?? join(root, "data");
   mkdirSync(dataDir, { recursive: true });
   const make = (): Promise<ClientDrivers> =>
-    createDriverManager({ dataDir, logger: noopLogger, driverCommand: DRIVER_COMMAND, driverLogLevel: o.logLevel ?? "debug", clock: systemClock });
+    createDriverManager({
+      dataDir,
+      logger: noopLogger,
+      driverCommand: o.command ?? DRIVER_COMMAND,
+      driverLogLevel: o.logLevel ?? "debug",
+      clock: systemClock,
+    });
   let drivers = await make();
   const pid = (): number => {
     const found = driverOf(dataDir);

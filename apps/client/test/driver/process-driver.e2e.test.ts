@@ -29,7 +29,10 @@ describe("the process driver", () => {
     expect(await driver.waitTask(task.config.id)).toEqual({ exitCode: 3, signal: 0, oomKilled: false });
     expect(task.stdout()).toBe("out\n");
     expect(task.stderr()).toBe("err\n");
-    expect((await driver.inspectTask(task.config.id)).status).toMatchObject({ state: "exited", exitResult: { exitCode: 3 } });
+    expect((await driver.inspectTask(task.config.id)).status).toMatchObject({
+      state: "exited",
+      exitResult: { exitCode: 3 },
+    });
     await driver.destroyTask(task.config.id, false);
     await expect(driver.waitTask(task.config.id)).rejects.toMatchObject({ code: "ERR_OUTRIDER_PLUGIN_TASK_NOT_FOUND" });
   });
@@ -75,16 +78,29 @@ describe("the process driver", () => {
   });
 
   it("ends daemons that left the session when the task ends, and leaves no process, slot or cgroup behind", async () => {
-    const task = await sh("setsid sh -c 'echo $$; trap \"\" HUP TERM; exec sleep 1000' & sleep 0.3; (setsid sleep 1000 &); exit 0");
+    const task = await sh(
+      "setsid sh -c 'echo $$; trap \"\" HUP TERM; exec sleep 1000' & sleep 0.3; (setsid sleep 1000 &); exit 0",
+    );
     expect(await run(task)).toBe("0/0");
     const daemon = Number(task.stdout().trim());
     expect(daemon).toBeGreaterThan(1);
     expect(alive(daemon)).toBe(false);
-    for (const folder of ["slots", "tasks", "specs"]) expect(readdirSync(join(h.dataDir, "driver", folder))).toEqual([]);
+    for (const folder of ["slots", "tasks", "specs"])
+      expect(readdirSync(join(h.dataDir, "driver", folder))).toEqual([]);
   });
 
   it("gives the task exactly its environment, whatever the names", async () => {
-    const env = { PATH: process.env["PATH"] ?? "", A: "it's \"quoted\" $HOME `x` \\ é", "B.c-d": "dots", IFS: ":", PS1: "p", NEWLINE: "a\nb", EMPTY: "", _: "under", PWD: "/mine" };
+    const env = {
+      PATH: process.env["PATH"] ?? "",
+      A: 'it\'s "quoted" $HOME `x` \\ é',
+      "B.c-d": "dots",
+      IFS: ":",
+      PS1: "p",
+      NEWLINE: "a\nb",
+      EMPTY: "",
+      _: "under",
+      PWD: "/mine",
+    };
     const task = await h.prepare("env", ["-0"], { env });
     expect(await run(task)).toBe("0/0");
     const seen = Object.fromEntries(
@@ -113,7 +129,9 @@ describe("the process driver", () => {
     const missing = await h.prepare("/no/such/program", []);
     await expect(driver.startTask(missing.config)).rejects.toMatchObject({
       recoverable: false,
-      message: expect.stringContaining('failed to launch command with executor: rpc error: code = Unknown desc = binary "/no/such/program" could not be found'),
+      message: expect.stringContaining(
+        'failed to launch command with executor: rpc error: code = Unknown desc = binary "/no/such/program" could not be found',
+      ),
     });
     const long = await h.prepare("echo", ["x".repeat(131_072)]);
     await expect(driver.startTask(long.config)).rejects.toThrow("argument 1 is 131072 bytes long, the limit is 131071");
@@ -137,7 +155,10 @@ describe("the process driver", () => {
 
   it("runs a task as another user, with that user's groups and names", async ({ skip }) => {
     if (process.getuid?.() !== 0) skip("needs root");
-    const task = await sh("id -un; echo $HOME $USER $LOGNAME; echo via-path >/dev/stdout; cat /proc/self/environ >/dev/null && echo own", { user: "nobody" });
+    const task = await sh(
+      "id -un; echo $HOME $USER $LOGNAME; echo via-path >/dev/stdout; cat /proc/self/environ >/dev/null && echo own",
+      { user: "nobody" },
+    );
     const logs = statSync(task.logDir);
     expect(logs.isDirectory()).toBe(true);
     expect(await run(task)).toBe("0/0");
@@ -168,9 +189,17 @@ describe("the process driver", () => {
       await new Promise(() => undefined);
     }
     const frames = [];
-    for await (const frame of driver.execTaskStreaming?.(id, { command: ["cat"], tty: false }, input(), AbortSignal.timeout(5_000)) ?? []) frames.push(frame);
+    for await (const frame of driver.execTaskStreaming?.(
+      id,
+      { command: ["cat"], tty: false },
+      input(),
+      AbortSignal.timeout(5_000),
+    ) ?? [])
+      frames.push(frame);
     expect(frames.at(-1)?.exited).toMatchObject({ exitCode: 0 });
-    expect(Buffer.concat(frames.flatMap(({ stdout }) => (stdout?.data === undefined ? [] : [stdout.data]))).toString()).toBe("typed");
+    expect(
+      Buffer.concat(frames.flatMap(({ stdout }) => (stdout?.data === undefined ? [] : [stdout.data]))).toString(),
+    ).toBe("typed");
     await driver.destroyTask(id, true);
   });
 

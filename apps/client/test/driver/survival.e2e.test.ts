@@ -7,7 +7,9 @@ import { persist, persistentWait } from "./agent-stub.ts";
 import { alive, type Harness, pause, startHarness, type TestTask, until } from "./harness.ts";
 
 let h: Harness;
-afterEach(async () => { await h.close(); });
+afterEach(async () => {
+  await h.close();
+});
 
 /** Processes that carry the marker of a task of this run. */
 function marked(ids: readonly string[]): number[] {
@@ -57,13 +59,31 @@ function kinds(n: number): Kind {
     case 2:
       return { script: `sleep ${sleep}; kill -SEGV $$; sleep 5`, expected: { exitCode: 139, signal: 11 }, output: "" };
     case 3:
-      return { script: "trap '' INT; echo deaf; while :; do sleep 0.1; done", expected: { exitCode: 137, signal: 9 }, output: "deaf\n", stop: { timeoutMs: 150, signal: "" } };
+      return {
+        script: "trap '' INT; echo deaf; while :; do sleep 0.1; done",
+        expected: { exitCode: 137, signal: 9 },
+        output: "deaf\n",
+        stop: { timeoutMs: 150, signal: "" },
+      };
     case 4:
-      return { script: `setsid sleep 1000 & sleep ${sleep}; exit 137`, expected: { exitCode: 137, signal: 0 }, output: "" };
+      return {
+        script: `setsid sleep 1000 & sleep ${sleep}; exit 137`,
+        expected: { exitCode: 137, signal: 0 },
+        output: "",
+      };
     case 5:
-      return { script: "trap 'seq 1 5000; exit 9' TERM; while :; do sleep 0.05; done", expected: { exitCode: 9, signal: 0 }, output: lines(5_000), stop: { timeoutMs: 20_000, signal: "SIGTERM" } };
+      return {
+        script: "trap 'seq 1 5000; exit 9' TERM; while :; do sleep 0.05; done",
+        expected: { exitCode: 9, signal: 0 },
+        output: lines(5_000),
+        stop: { timeoutMs: 20_000, signal: "SIGTERM" },
+      };
     default:
-      return { script: `i=0; while [ $i -lt 40 ]; do i=$((i+1)); seq 1 500; sleep 0.02; done`, expected: { exitCode: 0, signal: 0 }, output: lines(500).repeat(40) };
+      return {
+        script: `i=0; while [ $i -lt 40 ]; do i=$((i+1)); seq 1 500; sleep 0.02; done`,
+        expected: { exitCode: 0, signal: 0 },
+        output: lines(500).repeat(40),
+      };
   }
 }
 
@@ -118,14 +138,20 @@ describe("tasks and their driver process", () => {
       stage.set(n, `wait ${config.id}`);
       const { exitCode, signal } = await waiting;
       stage.set(n, `destroy ${config.id}`);
-      await persist(drivers, (driver) => driver.destroyTask(config.id, false).catch((reason: { code?: string }) => {
-        if (reason.code !== "ERR_OUTRIDER_PLUGIN_TASK_NOT_FOUND") throw reason;
-      }));
+      await persist(drivers, (driver) =>
+        driver.destroyTask(config.id, false).catch((reason: { code?: string }) => {
+          if (reason.code !== "ERR_OUTRIDER_PLUGIN_TASK_NOT_FOUND") throw reason;
+        }),
+      );
       stage.delete(n);
       const problems: string[] = [];
-      if (exitCode !== kind.expected.exitCode || signal !== kind.expected.signal) problems.push(`task ${n}: ${exitCode}/${signal}`);
-      if (task.stdout() !== kind.output) problems.push(`task ${n}: ${task.stdout().length} bytes instead of ${kind.output.length}`);
-      const starts = readFileSync(join(config.allocDir, config.name, "starts"), "utf8").trim().split("\n").length;
+      if (exitCode !== kind.expected.exitCode || signal !== kind.expected.signal)
+        problems.push(`task ${n}: ${exitCode}/${signal}`);
+      if (task.stdout() !== kind.output)
+        problems.push(`task ${n}: ${task.stdout().length} bytes instead of ${kind.output.length}`);
+      const starts = readFileSync(join(config.allocDir, config.name, "starts"), "utf8")
+        .trim()
+        .split("\n").length;
       if (starts !== 1) problems.push(`task ${n}: started ${starts} times`);
       return problems;
     };
@@ -145,7 +171,8 @@ describe("tasks and their driver process", () => {
     expect(kills).toBeGreaterThan(3);
     await until("shims released", () => shims(h.dataDir).length === 0);
     expect(marked(ids)).toEqual([]);
-    for (const folder of ["slots", "tasks", "specs"]) expect(readdirSync(join(h.dataDir, "driver", folder))).toEqual([]);
+    for (const folder of ["slots", "tasks", "specs"])
+      expect(readdirSync(join(h.dataDir, "driver", folder))).toEqual([]);
   });
 
   it("tells the exit code of a task that ended while no driver was there", async () => {
@@ -235,7 +262,9 @@ describe("tasks and their driver process", () => {
       const task = await h.prepare("sh", ["-c", "read x <go; seq 1 20000; exit 7"]);
       await new Promise((resolve) => spawn("mkfifo", [join(task.config.allocDir, "t", "go")]).once("exit", resolve));
       const { handle } = await driver.startTask(task.config);
-      await new Promise((resolve) => spawn("sh", ["-c", `cat /dev/zero >'${root}/filler'`], { stdio: "ignore" }).once("exit", resolve));
+      await new Promise((resolve) =>
+        spawn("sh", ["-c", `cat /dev/zero >'${root}/filler'`], { stdio: "ignore" }).once("exit", resolve),
+      );
       writeFileSync(join(task.config.allocDir, "t", "go"), "\n");
       await h.killDriver();
       const { rmSync } = await import("node:fs");
@@ -259,7 +288,11 @@ describe("tasks and their driver process", () => {
   });
 
   it("works in a folder whose path is longer than a unix socket address", async () => {
-    const deep = join(mkdtempSync(join(tmpdir(), "outrider-deep-")), "a folder with spaces and 'quotes'".repeat(3), "b".repeat(60));
+    const deep = join(
+      mkdtempSync(join(tmpdir(), "outrider-deep-")),
+      "a folder with spaces and 'quotes'".repeat(3),
+      "b".repeat(60),
+    );
     mkdirSync(deep, { recursive: true });
     h = await startHarness({ dataDir: deep });
     const driver = await h.driver();

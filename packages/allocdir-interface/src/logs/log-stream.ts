@@ -93,7 +93,9 @@ export class LogStream {
     let result: PumpResult = "more";
     for (let round = 0; round < rounds && result === "more"; round++) {
       result =
-        native === undefined ? (this.#copy as CopyPump).once(this.fd) : spliceOnce(native.io, native.peek, this.fd, this.sink);
+        native === undefined
+          ? (this.#copy as CopyPump).once(this.fd)
+          : spliceOnce(native.io, native.peek, this.fd, this.sink);
     }
     return result;
   }

@@ -1,6 +1,17 @@
 /** One log stream on disk: `<name>.<n>`, the highest number being written. */
 import type { Logger } from "@outrider/foundation";
-import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readSync, type Stats, unlinkSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readSync,
+  type Stats,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
 import { errnoOf } from "./errors.ts";
 import { blindRoom, bytesToTake, LINE_WINDOW_BYTES } from "./line-rule.ts";
 import type { LogFolder } from "./log-folder.ts";

@@ -81,7 +81,10 @@ export class LogSink {
     if (this.#troubleSince === undefined) {
       this.#troubleSince = now;
       const level = isDiskTrouble(reason) ? "warn" : "error";
-      this.#logger[level]({ err: reason, code: errnoOf(reason) }, "log file cannot be written; the task's output waits");
+      this.#logger[level](
+        { err: reason, code: errnoOf(reason) },
+        "log file cannot be written; the task's output waits",
+      );
     }
     this.#retryAt = now + this.#waits.next();
   }

@@ -25,7 +25,8 @@ export function resolveCommand(command: string, taskDir: string, searchPath: str
 
 function checkProgram(path: string, command: string): string {
   if (!exists(path)) throw notFound(command);
-  if (!isExecutableFile(path)) throw new RecoverableError(launchFailed(`binary ${JSON.stringify(command)} is not executable`), false);
+  if (!isExecutableFile(path))
+    throw new RecoverableError(launchFailed(`binary ${JSON.stringify(command)} is not executable`), false);
   return path;
 }
 
@@ -43,7 +44,10 @@ export function checkSizes(args: readonly string[], env: Readonly<Record<string,
   const count = (field: string, text: string): void => {
     const bytes = Buffer.byteLength(text) + 1;
     if (bytes > MAX_STRING_BYTES) {
-      throw new RecoverableError(launchFailed(`${field} is ${bytes - 1} bytes long, the limit is ${MAX_STRING_BYTES - 1}`), false);
+      throw new RecoverableError(
+        launchFailed(`${field} is ${bytes - 1} bytes long, the limit is ${MAX_STRING_BYTES - 1}`),
+        false,
+      );
     }
     total += bytes + 8;
   };
@@ -55,7 +59,10 @@ export function checkSizes(args: readonly string[], env: Readonly<Record<string,
     count(`environment variable ${name}`, `${name}=${value}`);
   }
   if (total > MAX_TOTAL_BYTES) {
-    throw new RecoverableError(launchFailed(`arguments and environment take ${total} bytes, the limit is ${MAX_TOTAL_BYTES}`), false);
+    throw new RecoverableError(
+      launchFailed(`arguments and environment take ${total} bytes, the limit is ${MAX_TOTAL_BYTES}`),
+      false,
+    );
   }
 }
 
@@ -66,7 +73,14 @@ export function withoutDenied(
 ): Readonly<Record<string, string>> {
   if (denied.length === 0) return env;
   const patterns = denied.map(
-    (glob) => new RegExp(`^${glob.split("*").map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")).join(".*")}$`, "s"),
+    (glob) =>
+      new RegExp(
+        `^${glob
+          .split("*")
+          .map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+          .join(".*")}$`,
+        "s",
+      ),
   );
   return Object.fromEntries(Object.entries(env).filter(([name]) => !patterns.some((pattern) => pattern.test(name))));
 }

@@ -51,7 +51,9 @@ function makeLogger(file: LogFile, least: number, clock: Clock, bound: Record<st
     return (first: object | string, second?: string) => {
       const [bindings, message] = typeof first === "string" ? [{}, first] : [first, second];
       const time = new Date(clock.now()).toISOString();
-      file.write(`${JSON.stringify({ time, level: LEVELS[index], pid: process.pid, ...bound, ...shown(bindings), msg: message })}\n`);
+      file.write(
+        `${JSON.stringify({ time, level: LEVELS[index], pid: process.pid, ...bound, ...shown(bindings), msg: message })}\n`,
+      );
     };
   };
   return {

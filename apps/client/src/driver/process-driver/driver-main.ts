@@ -18,5 +18,7 @@ if (dataDir === undefined || !dataDir.startsWith("/")) {
 await runDriver({
   dataDir,
   build: values.build ?? "unknown",
-  logLevel: /^(trace|debug|info|warn|error)$/.test(values["log-level"] ?? "") ? (values["log-level"] as LogLevel) : "info",
+  logLevel: /^(trace|debug|info|warn|error)$/.test(values["log-level"] ?? "")
+    ? (values["log-level"] as LogLevel)
+    : "info",
 });

@@ -63,7 +63,11 @@ function findSetpriv(): string {
 }
 
 function missing(tool: string, need: string): OutriderError {
-  return new OutriderError("ERR_OUTRIDER_DRIVER_HOST_TOOLS", `process driver: ${tool} is missing or too old: install ${need}`, {
-    details: { tool, need },
-  });
+  return new OutriderError(
+    "ERR_OUTRIDER_DRIVER_HOST_TOOLS",
+    `process driver: ${tool} is missing or too old: install ${need}`,
+    {
+      details: { tool, need },
+    },
+  );
 }

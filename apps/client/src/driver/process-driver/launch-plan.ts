@@ -35,7 +35,8 @@ export interface LaunchHost {
  */
 export async function planLaunch(config: TaskConfig, host: LaunchHost, signal?: AbortSignal): Promise<LaunchCommand> {
   for (const [field, value] of Object.entries({ id: config.id, name: config.name, allocDir: config.allocDir })) {
-    if (value === "" || value.includes("\0")) throw new RecoverableError(`task config: ${field} ${JSON.stringify(value)} is not usable`, false);
+    if (value === "" || value.includes("\0"))
+      throw new RecoverableError(`task config: ${field} ${JSON.stringify(value)} is not usable`, false);
   }
   const settings = decodeSettings(config.msgpackDriverConfig);
   const user = await taskUser(config.user, host.tools, signal);
@@ -44,7 +45,10 @@ export async function planLaunch(config: TaskConfig, host: LaunchHost, signal?: 
   const program = resolveCommand(settings.command, taskDir, env["PATH"] ?? host.searchPath);
   const workDir = settings.workDir === "" ? taskDir : settings.workDir;
   if (statSync(workDir, { throwIfNoEntry: false })?.isDirectory() !== true) {
-    throw new RecoverableError(`failed to launch command: work folder ${JSON.stringify(workDir)} does not exist`, false);
+    throw new RecoverableError(
+      `failed to launch command: work folder ${JSON.stringify(workDir)} does not exist`,
+      false,
+    );
   }
   checkSizes([program, ...settings.args], { ...env, [MARKER]: config.id });
   return {
@@ -59,14 +63,22 @@ export async function planLaunch(config: TaskConfig, host: LaunchHost, signal?: 
 }
 
 /** The user to switch to; none when it is the driver's own. */
-export async function taskUser(name: string, tools: HostTools, signal?: AbortSignal): Promise<TaskIdentity | undefined> {
+export async function taskUser(
+  name: string,
+  tools: HostTools,
+  signal?: AbortSignal,
+): Promise<TaskIdentity | undefined> {
   if (name === "") return undefined;
   const user = await findUser(name, signal);
   const own = process.getuid?.();
   if (user.uid === own) return undefined;
-  if (own !== 0) throw new RecoverableError(`cannot run a task as ${JSON.stringify(name)}: the agent does not run as root`, false);
+  if (own !== 0)
+    throw new RecoverableError(`cannot run a task as ${JSON.stringify(name)}: the agent does not run as root`, false);
   if (tools.setpriv === "") {
-    throw new RecoverableError(`cannot run a task as ${JSON.stringify(name)}: setpriv of util-linux is not installed`, false);
+    throw new RecoverableError(
+      `cannot run a task as ${JSON.stringify(name)}: setpriv of util-linux is not installed`,
+      false,
+    );
   }
   return user;
 }
@@ -81,18 +93,25 @@ function ownCgroups(settings: TaskSettings, cgroups: CgroupMounts): string[] {
   const found: string[] = [];
   for (const [controller, path] of Object.entries(settings.cgroupV1)) {
     const mount = cgroups.controllers[controller];
-    if (mount === undefined) throw new RecoverableError(`raw_exec config: cgroup_v1_override: no hierarchy of ${JSON.stringify(controller)} here`, false);
+    if (mount === undefined)
+      throw new RecoverableError(
+        `raw_exec config: cgroup_v1_override: no hierarchy of ${JSON.stringify(controller)} here`,
+        false,
+      );
     found.push(join(mount, path, "cgroup.procs"));
   }
   if (settings.cgroupV2 !== "") {
-    if (cgroups.unified === undefined) throw new RecoverableError("raw_exec config: cgroup_v2_override: no unified hierarchy here", false);
+    if (cgroups.unified === undefined)
+      throw new RecoverableError("raw_exec config: cgroup_v2_override: no unified hierarchy here", false);
     found.push(join(cgroups.unified, settings.cgroupV2, "cgroup.procs"));
   }
   for (const path of found) {
     try {
       accessSync(path, constants.W_OK);
     } catch (reason) {
-      throw new RecoverableError(`raw_exec config: cgroup ${JSON.stringify(path)} cannot be joined`, false, { cause: reason });
+      throw new RecoverableError(`raw_exec config: cgroup ${JSON.stringify(path)} cannot be joined`, false, {
+        cause: reason,
+      });
     }
   }
   return found;

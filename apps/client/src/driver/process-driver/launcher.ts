@@ -40,7 +40,8 @@ export class Launcher {
   /** Makes cgroups, meta, spec and slot. What was made is taken back on failure. */
   prepare(key: string, { config, command }: LaunchPlan): TaskRecord {
     const { store, cgroups, tools, bootId, clock } = this.#options;
-    const group = command.ownCgroups.length > 0 ? ({ mode: "none" } as const) : createGroup(cgroups, this.#groupName(key));
+    const group =
+      command.ownCgroups.length > 0 ? ({ mode: "none" } as const) : createGroup(cgroups, this.#groupName(key));
     const input: SpecInput = {
       cgroupProcs: [...procsFiles(group), ...command.ownCgroups],
       ...(command.oomScoreAdj === undefined ? {} : { oomScoreAdj: command.oomScoreAdj }),

@@ -188,7 +188,12 @@ export class ProcessDriver implements DriverPlugin {
     }
   }
 
-  async execTask(taskId: string, command: readonly string[], timeoutMs: number, signal?: AbortSignal): Promise<ExecResult> {
+  async execTask(
+    taskId: string,
+    command: readonly string[],
+    timeoutMs: number,
+    signal?: AbortSignal,
+  ): Promise<ExecResult> {
     const input = await this.#execInput(taskId, command, signal);
     return execCollect(input, timeoutMs, this.#execHost(), signal);
   }

@@ -42,7 +42,8 @@ export async function runDriver({ dataDir, build, logLevel }: DriverArguments): 
   const logger = openDriverLog(join(folder.path, "driver.log"), logLevel, clock);
   surviveOrSay(logger);
   process.chdir("/");
-  if (closed.length > 0) logger.info({ closed }, "closed descriptors that were left open by whoever started this process");
+  if (closed.length > 0)
+    logger.info({ closed }, "closed descriptors that were left open by whoever started this process");
 
   const native = loadNativeIo(logger);
   const collector = createLogCollector({ clock, logger, ...(native === undefined ? {} : { native }) });
@@ -71,8 +72,16 @@ export async function runDriver({ dataDir, build, logLevel }: DriverArguments): 
     void server.close().finally(() => process.exit(0));
   };
   // an orderly end of the agent is no end of this process: it is there to outlive it
-  const server = await createDriverServer(driver, { socketPath, logger, clock, guardFifos: false, onShutdown: () => undefined });
-  const closeProcess = await serveOn(folder.socket(PROCESS_SOCKET), (grpc) => addAgentServices(grpc, registry, build, quit));
+  const server = await createDriverServer(driver, {
+    socketPath,
+    logger,
+    clock,
+    guardFifos: false,
+    onShutdown: () => undefined,
+  });
+  const closeProcess = await serveOn(folder.socket(PROCESS_SOCKET), (grpc) =>
+    addAgentServices(grpc, registry, build, quit),
+  );
   process.on("SIGTERM", quit);
   try {
     const startTime = readProcStat(process.pid)?.startTime ?? UNKNOWN_START;
@@ -82,7 +91,10 @@ export async function runDriver({ dataDir, build, logLevel }: DriverArguments): 
     // on a full disk it serves all the same
     logger.warn({ err: reason }, "cannot write down who serves this folder");
   }
-  logger.info({ build, members: cgroups.mode, logs: native === undefined ? "copy" : "splice" }, "driver process serves");
+  logger.info(
+    { build, members: cgroups.mode, logs: native === undefined ? "copy" : "splice" },
+    "driver process serves",
+  );
 }
 
 /** A terminal's signals are not for us, and a defect must leave a trace. */

@@ -27,7 +27,9 @@ export class SlotWatcher {
       this.#watcher = watch(folder, (_event, name) => {
         if (name !== null) listener.changed(name);
       });
-      this.#watcher.on("error", (reason) => logger.warn({ err: reason }, "watch on the slots failed; the sweep goes on"));
+      this.#watcher.on("error", (reason) =>
+        logger.warn({ err: reason }, "watch on the slots failed; the sweep goes on"),
+      );
     } catch (reason) {
       // for example no inotify instance left
       logger.warn({ err: reason }, "cannot watch the slots; exits are seen by the sweep only");

@@ -232,7 +232,8 @@ export class Supervisor {
       record.orphaned = true;
       // its last words may have come just now
       if (this.options.store.readSlot(record.key).exit !== undefined) return this.#changed(record.key);
-      if (record.shim !== undefined) this.options.logger.warn({ taskId: record.meta.id }, "the supervising shell of a task was killed");
+      if (record.shim !== undefined)
+        this.options.logger.warn({ taskId: record.meta.id }, "the supervising shell of a task was killed");
     }
     if (record.task === undefined || isAlive(record.task)) return;
     const text = "the supervising shell of the task was killed: its exit code is unknown";

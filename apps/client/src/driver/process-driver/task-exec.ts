@@ -45,7 +45,11 @@ export async function execCollect(
   const timer = timeoutMs > 0 ? host.clock.setTimeout(() => killSession(child), timeoutMs) : undefined;
   const forget = signal === undefined ? undefined : onAbort(signal, () => killSession(child));
   try {
-    const [stdout, stderr, exitResult] = await Promise.all([collect(child.stdout), collect(child.stderr), ended(child)]);
+    const [stdout, stderr, exitResult] = await Promise.all([
+      collect(child.stdout),
+      collect(child.stderr),
+      ended(child),
+    ]);
     signal?.throwIfAborted();
     return { stdout, stderr, exitResult };
   } finally {
@@ -81,7 +85,11 @@ export async function* execStream(
 function start(input: SpecInput, { tools, folder, clock }: ExecHost): Piped {
   const spec = join(folder, `exec-${randomBytes(8).toString("hex")}`);
   writeFileSync(spec, specText(input, { ...tools, shellIsBash: false }), { mode: 0o600, flag: "wx" });
-  const child = spawn(tools.shell, ["-c", `. "$0"`, spec], { cwd: "/", env: { PATH: "/usr/bin:/bin" }, stdio: ["pipe", "pipe", "pipe"] });
+  const child = spawn(tools.shell, ["-c", `. "$0"`, spec], {
+    cwd: "/",
+    env: { PATH: "/usr/bin:/bin" },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
   // the shell has read it once the command writes, ends, or this much later
   const clean = (): void => unlinkQuietly(spec);
   child.once("exit", () => {

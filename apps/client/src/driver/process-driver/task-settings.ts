@@ -32,7 +32,15 @@ export const TASK_SCHEMA: HclSpec = {
   },
 };
 
-const KNOWN = new Set(["args", "cgroup_v1_override", "cgroup_v2_override", "command", "denied_envvars", "oom_score_adj", "work_dir"]);
+const KNOWN = new Set([
+  "args",
+  "cgroup_v1_override",
+  "cgroup_v2_override",
+  "command",
+  "denied_envvars",
+  "oom_score_adj",
+  "work_dir",
+]);
 
 /**
  * Decodes and checks the block.

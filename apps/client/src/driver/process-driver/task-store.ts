@@ -79,7 +79,11 @@ export class TaskStore {
   /** Keys of all tasks; a slot without meta, or the reverse, was never started and is removed. */
   keys(): string[] {
     const slots = new Set(listNames(this.slots));
-    const metas = new Set(listNames(this.#tasks).filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -5)));
+    const metas = new Set(
+      listNames(this.#tasks)
+        .filter((name) => name.endsWith(".json"))
+        .map((name) => name.slice(0, -5)),
+    );
     for (const key of new Set([...slots, ...metas, ...listNames(this.#specs)])) {
       if (!slots.has(key) || !metas.has(key)) this.remove(key);
     }

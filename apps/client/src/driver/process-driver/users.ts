@@ -41,7 +41,10 @@ function passwdFile(): string {
 async function getent(user: string, signal?: AbortSignal): Promise<string> {
   if (user.startsWith("-") || user.includes("\0")) return "";
   try {
-    const { stdout } = await run("getent", ["passwd", user], { timeout: 5_000, ...(signal === undefined ? {} : { signal }) });
+    const { stdout } = await run("getent", ["passwd", user], {
+      timeout: 5_000,
+      ...(signal === undefined ? {} : { signal }),
+    });
     return stdout;
   } catch {
     return "";
