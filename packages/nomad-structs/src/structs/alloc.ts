@@ -31,11 +31,13 @@ const transitionFields = {
 };
 /** What is to become of an allocation. @public */
 export interface DesiredTransition extends Infer<typeof transitionFields> {}
+/** The description of {@link DesiredTransition}. @public */
 export const DesiredTransitionStruct = struct<DesiredTransition>("DesiredTransition", transitionFields);
 
 const deploymentStatusFields = { Healthy: ptr(bool()), Timestamp: time(), Canary: bool(), ModifyIndex: uint() };
 /** Health of an allocation; `Healthy` is null until known. @public */
 export interface AllocDeploymentStatus extends Infer<typeof deploymentStatusFields> {}
+/** The description of {@link AllocDeploymentStatus}. @public */
 export const AllocDeploymentStatusStruct = struct<AllocDeploymentStatus>(
   "AllocDeploymentStatus",
   deploymentStatusFields,
@@ -44,11 +46,13 @@ export const AllocDeploymentStatusStruct = struct<AllocDeploymentStatus>(
 const allocStateFields = { Field: str(), Value: str(), Time: time() };
 /** A change of the client status that the server noted. @public */
 export interface AllocStateEntry extends Infer<typeof allocStateFields> {}
+/** The description of {@link AllocStateEntry}. @public */
 export const AllocStateEntryStruct = struct<AllocStateEntry>("AllocStateEntry", allocStateFields);
 
 const scoreFields = { NodeID: str(), Scores: map(float()), NormScore: float() };
 /** How a node was rated. @public */
 export interface NodeScoreMeta extends Infer<typeof scoreFields> {}
+/** The description of {@link NodeScoreMeta}. @public */
 export const NodeScoreMetaStruct = struct<NodeScoreMeta>("NodeScoreMeta", scoreFields);
 
 const metricFields = {
@@ -71,6 +75,7 @@ const metricFields = {
 };
 /** How a placement was found, or why not. @public */
 export interface AllocMetric extends Infer<typeof metricFields> {}
+/** The description of {@link AllocMetric}. @public */
 export const AllocMetricStruct = struct<AllocMetric>("AllocMetric", metricFields);
 
 const allocationFields = {
@@ -119,6 +124,7 @@ const allocationFields = {
 };
 /** A group of a job placed on a node. @public */
 export interface Allocation extends Infer<typeof allocationFields> {}
+/** The description of {@link Allocation}. @public */
 export const AllocationStruct = struct<Allocation>("Allocation", allocationFields, { omitZero: true });
 
 const stubFields = {
@@ -152,6 +158,7 @@ const stubFields = {
 };
 /** An allocation in a list. @public */
 export interface AllocListStub extends Infer<typeof stubFields> {}
+/** The description of {@link AllocListStub}. @public */
 export const AllocListStubStruct = struct<AllocListStub>("AllocListStub", stubFields);
 
 const checkStatusFields = {
@@ -170,4 +177,5 @@ const checkStatusFields = {
 };
 /** The latest result of a check of a Nomad service. @public */
 export interface AllocCheckStatus extends Infer<typeof checkStatusFields> {}
+/** The description of {@link AllocCheckStatus}. @public */
 export const AllocCheckStatusStruct = struct<AllocCheckStatus>("AllocCheckStatus", checkStatusFields);

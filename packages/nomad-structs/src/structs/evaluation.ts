@@ -33,11 +33,13 @@ const updatesFields = {
 };
 /** What a plan does to a group, in numbers. @public */
 export interface DesiredUpdates extends Infer<typeof updatesFields> {}
+/** The description of {@link DesiredUpdates}. @public */
 export const DesiredUpdatesStruct = struct<DesiredUpdates>("DesiredUpdates", updatesFields);
 
 const annotationsFields = { DesiredTGUpdates: map(object(DesiredUpdatesStruct)), PreemptedAllocs: any() };
 /** What a plan does, by group. @public */
 export interface PlanAnnotations extends Infer<typeof annotationsFields> {}
+/** The description of {@link PlanAnnotations}. @public */
 export const PlanAnnotationsStruct = struct<PlanAnnotations>("PlanAnnotations", annotationsFields);
 
 const stubFields = {
@@ -62,6 +64,7 @@ const stubFields = {
 };
 /** An evaluation inside another one. @public */
 export interface EvaluationStub extends Infer<typeof stubFields> {}
+/** The description of {@link EvaluationStub}. @public */
 export const EvaluationStubStruct = struct<EvaluationStub>("EvaluationStub", stubFields);
 
 const evaluationFields = {
@@ -100,6 +103,7 @@ const evaluationFields = {
 };
 /** One look of the scheduler at a job. @public */
 export interface Evaluation extends Infer<typeof evaluationFields> {}
+/** The description of {@link Evaluation}. @public */
 export const EvaluationStruct = struct<Evaluation>("Evaluation", evaluationFields, { omitZero: true });
 
 const deploymentStateFields = {
@@ -117,6 +121,7 @@ const deploymentStateFields = {
 };
 /** How far a deployment is with one group. @public */
 export interface DeploymentState extends Infer<typeof deploymentStateFields> {}
+/** The description of {@link DeploymentState}. @public */
 export const DeploymentStateStruct = struct<DeploymentState>("DeploymentState", deploymentStateFields);
 
 const deploymentFields = {
@@ -140,4 +145,5 @@ const deploymentFields = {
 };
 /** The roll-out of one version of a service job. @public */
 export interface Deployment extends Infer<typeof deploymentFields> {}
+/** The description of {@link Deployment}. @public */
 export const DeploymentStruct = struct<Deployment>("Deployment", deploymentFields);

@@ -15,6 +15,7 @@ const identityFields = {
 };
 /** A signed identity of a task or service. @public */
 export interface WorkloadIdentity extends Infer<typeof identityFields> {}
+/** The description of {@link WorkloadIdentity}. @public */
 export const WorkloadIdentityStruct = struct<WorkloadIdentity>("WorkloadIdentity", identityFields);
 
 const vaultFields = {
@@ -30,14 +31,17 @@ const vaultFields = {
 };
 /** The `vault` block of a task. @public */
 export interface Vault extends Infer<typeof vaultFields> {}
+/** The description of {@link Vault}. @public */
 export const VaultStruct = struct<Vault>("Vault", vaultFields);
 
 const consulFields = { Namespace: str(), Cluster: str(), Partition: str() };
 /** The `consul` block of a task or group. @public */
 export interface Consul extends Infer<typeof consulFields> {}
+/** The description of {@link Consul}. @public */
 export const ConsulStruct = struct<Consul>("Consul", consulFields);
 
 const secretFields = { Name: str(), Provider: str(), Path: str(), Config: map(any()), Env: map(str()) };
 /** A secret that is fetched before a task starts. @public */
 export interface Secret extends Infer<typeof secretFields> {}
+/** The description of {@link Secret}. @public */
 export const SecretStruct = struct<Secret>("Secret", secretFields);

@@ -75,10 +75,11 @@ const jobFields = {
 };
 /** A job as the server keeps it: every field has a value. @public */
 export interface Job extends Infer<typeof jobFields> {}
+/** The description of {@link Job}. @public */
 export const JobStruct = struct<Job>("Job", jobFields);
 
 /** A job as users submit it: anything may be absent or null. @public */
-export type JobInput = Input<Job>;
+export interface JobInput extends Input<Job> {}
 
 const submissionFields = {
   Source: str(),
@@ -93,6 +94,7 @@ const submissionFields = {
 };
 /** The text a job was submitted as. @public */
 export interface JobSubmission extends Infer<typeof submissionFields> {}
+/** The description of {@link JobSubmission}. @public */
 export const JobSubmissionStruct = struct<JobSubmission>("JobSubmission", submissionFields);
 
 const groupSummaryFields = {
@@ -106,11 +108,13 @@ const groupSummaryFields = {
 };
 /** How many allocations of a group are in which state. @public */
 export interface TaskGroupSummary extends Infer<typeof groupSummaryFields> {}
+/** The description of {@link TaskGroupSummary}. @public */
 export const TaskGroupSummaryStruct = struct<TaskGroupSummary>("TaskGroupSummary", groupSummaryFields);
 
 const childrenFields = { Pending: int(), Running: int(), Dead: int() };
 /** How many children of a periodic or parameterized job are in which state. @public */
 export interface JobChildrenSummary extends Infer<typeof childrenFields> {}
+/** The description of {@link JobChildrenSummary}. @public */
 export const JobChildrenSummaryStruct = struct<JobChildrenSummary>("JobChildrenSummary", childrenFields);
 
 const summaryFields = {
@@ -123,6 +127,7 @@ const summaryFields = {
 };
 /** The counts of a job. @public */
 export interface JobSummary extends Infer<typeof summaryFields> {}
+/** The description of {@link JobSummary}. @public */
 export const JobSummaryStruct = struct<JobSummary>("JobSummary", summaryFields);
 
 const listStubFields = {
@@ -149,4 +154,5 @@ const listStubFields = {
 };
 /** A job in a list. @public */
 export interface JobListStub extends Infer<typeof listStubFields> {}
+/** The description of {@link JobListStub}. @public */
 export const JobListStubStruct = struct<JobListStub>("JobListStub", listStubFields);

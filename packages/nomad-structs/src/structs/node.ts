@@ -29,16 +29,19 @@ const driverInfoFields = {
 };
 /** A driver of a node. @public */
 export interface DriverInfo extends Infer<typeof driverInfoFields> {}
+/** The description of {@link DriverInfo}. @public */
 export const DriverInfoStruct = struct<DriverInfo>("DriverInfo", driverInfoFields);
 
 const cpuFields = { CpuShares: int(), TotalCpuCores: uint(16), ReservableCpuCores: list(uint(16)) };
 /** CPU of a node, MHz and cores. @public */
 export interface NodeCpuResources extends Infer<typeof cpuFields> {}
+/** The description of {@link NodeCpuResources}. @public */
 export const NodeCpuResourcesStruct = struct<NodeCpuResources>("NodeCpuResources", cpuFields);
 
 const addressFields = { Family: str(), Alias: str(), Address: str(), ReservedPorts: str(), Gateway: str() };
 /** An address of a node's network. @public */
 export interface NodeNetworkAddress extends Infer<typeof addressFields> {}
+/** The description of {@link NodeNetworkAddress}. @public */
 export const NodeNetworkAddressStruct = struct<NodeNetworkAddress>("NodeNetworkAddress", addressFields);
 
 const nodeNetworkFields = {
@@ -51,6 +54,7 @@ const nodeNetworkFields = {
 };
 /** A network device of a node. @public */
 export interface NodeNetworkResource extends Infer<typeof nodeNetworkFields> {}
+/** The description of {@link NodeNetworkResource}. @public */
 export const NodeNetworkResourceStruct = struct<NodeNetworkResource>("NodeNetworkResource", nodeNetworkFields);
 
 const attributeFields = {
@@ -62,6 +66,7 @@ const attributeFields = {
 };
 /** A typed attribute of a device. @public */
 export interface DeviceAttribute extends Infer<typeof attributeFields> {}
+/** The description of {@link DeviceAttribute}. @public */
 export const DeviceAttributeStruct = struct<DeviceAttribute>("DeviceAttribute", attributeFields);
 
 const nodeDeviceFields = {
@@ -73,6 +78,7 @@ const nodeDeviceFields = {
 };
 /** Devices of one kind of a node. @public */
 export interface NodeDeviceResource extends Infer<typeof nodeDeviceFields> {}
+/** The description of {@link NodeDeviceResource}. @public */
 export const NodeDeviceResourceStruct = struct<NodeDeviceResource>("NodeDeviceResource", nodeDeviceFields);
 
 const nodeResourcesFields = {
@@ -88,11 +94,13 @@ const nodeResourcesFields = {
 };
 /** What a node has. @public */
 export interface NodeResources extends Infer<typeof nodeResourcesFields> {}
+/** The description of {@link NodeResources}. @public */
 export const NodeResourcesStruct = struct<NodeResources>("NodeResources", nodeResourcesFields);
 
 const reservedCpuFields = { CpuShares: int(), ReservedCpuCores: list(uint(16)) };
 /** CPU kept back on a node. @public */
 export interface NodeReservedCpuResources extends Infer<typeof reservedCpuFields> {}
+/** The description of {@link NodeReservedCpuResources}. @public */
 export const NodeReservedCpuResourcesStruct = struct<NodeReservedCpuResources>(
   "NodeReservedCpuResources",
   reservedCpuFields,
@@ -101,6 +109,7 @@ export const NodeReservedCpuResourcesStruct = struct<NodeReservedCpuResources>(
 const reservedNetworkFields = { ReservedHostPorts: str() };
 /** Ports kept back on a node, like `22,80,8500-8600`. @public */
 export interface NodeReservedNetworkResources extends Infer<typeof reservedNetworkFields> {}
+/** The description of {@link NodeReservedNetworkResources}. @public */
 export const NodeReservedNetworkResourcesStruct = struct<NodeReservedNetworkResources>(
   "NodeReservedNetworkResources",
   reservedNetworkFields,
@@ -114,6 +123,7 @@ const reservedFields = {
 };
 /** What a node keeps back. @public */
 export interface NodeReservedResources extends Infer<typeof reservedFields> {}
+/** The description of {@link NodeReservedResources}. @public */
 export const NodeReservedResourcesStruct = struct<NodeReservedResources>("NodeReservedResources", reservedFields);
 
 const drainFields = {
@@ -124,6 +134,7 @@ const drainFields = {
 };
 /** How a node is being emptied. @public */
 export interface DrainStrategy extends Infer<typeof drainFields> {}
+/** The description of {@link DrainStrategy}. @public */
 export const DrainStrategyStruct = struct<DrainStrategy>("DrainStrategy", drainFields);
 
 const drainMetadataFields = {
@@ -135,6 +146,7 @@ const drainMetadataFields = {
 };
 /** The last drain of a node. @public */
 export interface DrainMetadata extends Infer<typeof drainMetadataFields> {}
+/** The description of {@link DrainMetadata}. @public */
 export const DrainMetadataStruct = struct<DrainMetadata>("DrainMetadata", drainMetadataFields);
 
 const eventFields = {
@@ -147,16 +159,19 @@ const eventFields = {
 };
 /** Something that happened to a node. @public */
 export interface NodeEvent extends Infer<typeof eventFields> {}
+/** The description of {@link NodeEvent}. @public */
 export const NodeEventStruct = struct<NodeEvent>("NodeEvent", eventFields);
 
 const hostVolumeFields = { Name: str(), Path: str(), ReadOnly: bool(), ID: str() };
 /** A folder of the node that jobs may mount. @public */
 export interface ClientHostVolumeConfig extends Infer<typeof hostVolumeFields> {}
+/** The description of {@link ClientHostVolumeConfig}. @public */
 export const ClientHostVolumeConfigStruct = struct<ClientHostVolumeConfig>("ClientHostVolumeConfig", hostVolumeFields);
 
 const hostNetworkFields = { Name: str(), CIDR: str(), Interface: str(), ReservedPorts: str() };
 /** A named network of the node. @public */
 export interface ClientHostNetworkConfig extends Infer<typeof hostNetworkFields> {}
+/** The description of {@link ClientHostNetworkConfig}. @public */
 export const ClientHostNetworkConfigStruct = struct<ClientHostNetworkConfig>(
   "ClientHostNetworkConfig",
   hostNetworkFields,
@@ -203,6 +218,7 @@ const nodeFields = {
 };
 /** A machine that runs tasks. @public */
 export interface Node extends Infer<typeof nodeFields> {}
+/** The description of {@link Node}. @public */
 export const NodeStruct = struct<Node>("Node", nodeFields);
 
 const stubFields = {
@@ -228,4 +244,5 @@ const stubFields = {
 };
 /** A node in a list. @public */
 export interface NodeListStub extends Infer<typeof stubFields> {}
+/** The description of {@link NodeListStub}. @public */
 export const NodeListStubStruct = struct<NodeListStub>("NodeListStub", stubFields);

@@ -10,11 +10,13 @@ const requestedDeviceFields = {
 };
 /** A device that a task asks for. @public */
 export interface RequestedDevice extends Infer<typeof requestedDeviceFields> {}
+/** The description of {@link RequestedDevice}. @public */
 export const RequestedDeviceStruct = struct<RequestedDevice>("RequestedDevice", requestedDeviceFields);
 
 const numaFields = { Affinity: str(), Devices: strings() };
 /** How cores and memory are to lie together. @public */
 export interface NUMA extends Infer<typeof numaFields> {}
+/** The description of {@link NUMA}. @public */
 export const NUMAStruct = struct<NUMA>("NUMA", numaFields);
 
 const resourcesFields = {
@@ -32,6 +34,7 @@ const resourcesFields = {
 };
 /** What a task asks for. @public */
 export interface Resources extends Infer<typeof resourcesFields> {}
+/** The description of {@link Resources}. @public */
 export const ResourcesStruct = struct<Resources>("Resources", resourcesFields);
 
 const logConfigFields = {
@@ -42,11 +45,13 @@ const logConfigFields = {
 };
 /** Rotation of a task's output files. @public */
 export interface LogConfig extends Infer<typeof logConfigFields> {}
+/** The description of {@link LogConfig}. @public */
 export const LogConfigStruct = struct<LogConfig>("LogConfig", logConfigFields);
 
 const diskFields = { Sticky: bool(), SizeMB: int(), Migrate: bool() };
 /** The shared disk of a group. @public */
 export interface EphemeralDisk extends Infer<typeof diskFields> {}
+/** The description of {@link EphemeralDisk}. @public */
 export const EphemeralDiskStruct = struct<EphemeralDisk>("EphemeralDisk", diskFields);
 
 const lifecycleFields = {
@@ -56,16 +61,19 @@ const lifecycleFields = {
 };
 /** When a task of a group runs; null for main tasks. @public */
 export interface TaskLifecycleConfig extends Infer<typeof lifecycleFields> {}
+/** The description of {@link TaskLifecycleConfig}. @public */
 export const TaskLifecycleConfigStruct = struct<TaskLifecycleConfig>("TaskLifecycleConfig", lifecycleFields);
 
 const allocatedCpuFields = { CpuShares: int(), ReservedCores: list(uint(16)) };
 /** CPU of an allocated task, MHz. @public */
 export interface AllocatedCpuResources extends Infer<typeof allocatedCpuFields> {}
+/** The description of {@link AllocatedCpuResources}. @public */
 export const AllocatedCpuResourcesStruct = struct<AllocatedCpuResources>("AllocatedCpuResources", allocatedCpuFields);
 
 const allocatedMemoryFields = { MemoryMB: int(), MemoryMaxMB: int() };
 /** Memory of an allocated task. @public */
 export interface AllocatedMemoryResources extends Infer<typeof allocatedMemoryFields> {}
+/** The description of {@link AllocatedMemoryResources}. @public */
 export const AllocatedMemoryResourcesStruct = struct<AllocatedMemoryResources>(
   "AllocatedMemoryResources",
   allocatedMemoryFields,
@@ -74,6 +82,7 @@ export const AllocatedMemoryResourcesStruct = struct<AllocatedMemoryResources>(
 const allocatedDeviceFields = { Vendor: str(), Type: str(), Name: str(), DeviceIDs: strings() };
 /** A device that a task got. @public */
 export interface AllocatedDeviceResource extends Infer<typeof allocatedDeviceFields> {}
+/** The description of {@link AllocatedDeviceResource}. @public */
 export const AllocatedDeviceResourceStruct = struct<AllocatedDeviceResource>(
   "AllocatedDeviceResource",
   allocatedDeviceFields,
@@ -87,6 +96,7 @@ const allocatedTaskFields = {
 };
 /** What one task got. @public */
 export interface AllocatedTaskResources extends Infer<typeof allocatedTaskFields> {}
+/** The description of {@link AllocatedTaskResources}. @public */
 export const AllocatedTaskResourcesStruct = struct<AllocatedTaskResources>(
   "AllocatedTaskResources",
   allocatedTaskFields,
@@ -99,6 +109,7 @@ const allocatedSharedFields = {
 };
 /** What the tasks of an allocation share. @public */
 export interface AllocatedSharedResources extends Infer<typeof allocatedSharedFields> {}
+/** The description of {@link AllocatedSharedResources}. @public */
 export const AllocatedSharedResourcesStruct = struct<AllocatedSharedResources>(
   "AllocatedSharedResources",
   allocatedSharedFields,
@@ -111,4 +122,5 @@ const allocatedFields = {
 };
 /** What an allocation got on its node. @public */
 export interface AllocatedResources extends Infer<typeof allocatedFields> {}
+/** The description of {@link AllocatedResources}. @public */
 export const AllocatedResourcesStruct = struct<AllocatedResources>("AllocatedResources", allocatedFields);

@@ -6,6 +6,7 @@ import { WorkloadIdentityStruct } from "./identity.ts";
 const checkRestartFields = { Limit: int(), Grace: duration(), IgnoreWarnings: bool() };
 /** When failing checks restart a task. @public */
 export interface CheckRestart extends Infer<typeof checkRestartFields> {}
+/** The description of {@link CheckRestart}. @public */
 export const CheckRestartStruct = struct<CheckRestart>("CheckRestart", checkRestartFields);
 
 const checkFields = {
@@ -39,11 +40,13 @@ const checkFields = {
 };
 /** A health check of a service. @public */
 export interface ServiceCheck extends Infer<typeof checkFields> {}
+/** The description of {@link ServiceCheck}. @public */
 export const ServiceCheckStruct = struct<ServiceCheck>("ServiceCheck", checkFields);
 
 const weightsFields = { Passing: int(), Warning: int() };
 /** Consul's weights of a service. @public */
 export interface ServiceWeights extends Infer<typeof weightsFields> {}
+/** The description of {@link ServiceWeights}. @public */
 export const ServiceWeightsStruct = struct<ServiceWeights>("ServiceWeights", weightsFields);
 
 const upstreamFields = {
@@ -62,6 +65,7 @@ const upstreamFields = {
 };
 /** A service that a Connect sidecar reaches. @public */
 export interface ConsulUpstream extends Infer<typeof upstreamFields> {}
+/** The description of {@link ConsulUpstream}. @public */
 export const ConsulUpstreamStruct = struct<ConsulUpstream>("ConsulUpstream", upstreamFields);
 
 const proxyFields = {
@@ -75,6 +79,7 @@ const proxyFields = {
 };
 /** The proxy of a Connect sidecar. @public */
 export interface ConsulProxy extends Infer<typeof proxyFields> {}
+/** The description of {@link ConsulProxy}. @public */
 export const ConsulProxyStruct = struct<ConsulProxy>("ConsulProxy", proxyFields);
 
 const sidecarServiceFields = {
@@ -86,6 +91,7 @@ const sidecarServiceFields = {
 };
 /** The service of a Connect sidecar. @public */
 export interface ConsulSidecarService extends Infer<typeof sidecarServiceFields> {}
+/** The description of {@link ConsulSidecarService}. @public */
 export const ConsulSidecarServiceStruct = struct<ConsulSidecarService>("ConsulSidecarService", sidecarServiceFields);
 
 const sidecarTaskFields = {
@@ -105,6 +111,7 @@ const sidecarTaskFields = {
 };
 /** The task that runs a Connect sidecar. @public */
 export interface SidecarTask extends Infer<typeof sidecarTaskFields> {}
+/** The description of {@link SidecarTask}. @public */
 export const SidecarTaskStruct = struct<SidecarTask>("SidecarTask", sidecarTaskFields);
 
 const connectFields = {
@@ -115,6 +122,7 @@ const connectFields = {
 };
 /** Consul Connect of a service. @public */
 export interface ConsulConnect extends Infer<typeof connectFields> {}
+/** The description of {@link ConsulConnect}. @public */
 export const ConsulConnectStruct = struct<ConsulConnect>("ConsulConnect", connectFields);
 
 const serviceFields = {
@@ -143,6 +151,7 @@ const serviceFields = {
 };
 /** A service that a group or task offers. @public */
 export interface Service extends Infer<typeof serviceFields> {}
+/** The description of {@link Service}. @public */
 export const ServiceStruct = struct<Service>("Service", serviceFields);
 
 const registrationFields = {
@@ -161,4 +170,5 @@ const registrationFields = {
 };
 /** A service instance as the server lists it. @public */
 export interface ServiceRegistration extends Infer<typeof registrationFields> {}
+/** The description of {@link ServiceRegistration}. @public */
 export const ServiceRegistrationStruct = struct<ServiceRegistration>("ServiceRegistration", registrationFields);

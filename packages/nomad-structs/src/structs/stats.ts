@@ -29,6 +29,7 @@ const memoryFields = {
 };
 /** Memory of a task in bytes. @public */
 export interface MemoryStats extends Infer<typeof memoryFields> {}
+/** The description of {@link MemoryStats}. @public */
 export const MemoryStatsStruct = struct<MemoryStats>("MemoryStats", memoryFields);
 
 const cpuFields = {
@@ -44,11 +45,13 @@ const cpuFields = {
 };
 /** CPU of a task. @public */
 export interface CpuStats extends Infer<typeof cpuFields> {}
+/** The description of {@link CpuStats}. @public */
 export const CpuStatsStruct = struct<CpuStats>("CpuStats", cpuFields);
 
 const usageFields = { MemoryStats: ref(MemoryStatsStruct), CpuStats: ref(CpuStatsStruct), DeviceStats: list(any()) };
 /** Use of memory, CPU and devices. @public */
 export interface ResourceUsage extends Infer<typeof usageFields> {}
+/** The description of {@link ResourceUsage}. @public */
 export const ResourceUsageStruct = struct<ResourceUsage>("ResourceUsage", usageFields);
 
 const taskUsageFields = {
@@ -59,6 +62,7 @@ const taskUsageFields = {
 };
 /** Use of one task at one moment. @public */
 export interface TaskResourceUsage extends Infer<typeof taskUsageFields> {}
+/** The description of {@link TaskResourceUsage}. @public */
 export const TaskResourceUsageStruct = struct<TaskResourceUsage>("TaskResourceUsage", taskUsageFields);
 
 const allocUsageFields = {
@@ -68,11 +72,13 @@ const allocUsageFields = {
 };
 /** Use of all running tasks of an allocation. @public */
 export interface AllocResourceUsage extends Infer<typeof allocUsageFields> {}
+/** The description of {@link AllocResourceUsage}. @public */
 export const AllocResourceUsageStruct = struct<AllocResourceUsage>("AllocResourceUsage", allocUsageFields);
 
 const hostMemoryFields = { Total: uint(), Available: uint(), Used: uint(), Free: uint() };
 /** Memory of the machine in bytes. @public */
 export interface HostMemoryStats extends Infer<typeof hostMemoryFields> {}
+/** The description of {@link HostMemoryStats}. @public */
 export const HostMemoryStatsStruct = struct<HostMemoryStats>("HostMemoryStats", hostMemoryFields);
 
 const hostCpuFields = {
@@ -85,6 +91,7 @@ const hostCpuFields = {
 };
 /** One core of the machine, in percent. @public */
 export interface HostCPUStats extends Infer<typeof hostCpuFields> {}
+/** The description of {@link HostCPUStats}. @public */
 export const HostCPUStatsStruct = struct<HostCPUStats>("HostCPUStats", hostCpuFields);
 
 const hostDiskFields = {
@@ -98,6 +105,7 @@ const hostDiskFields = {
 };
 /** A disk of the machine. @public */
 export interface HostDiskStats extends Infer<typeof hostDiskFields> {}
+/** The description of {@link HostDiskStats}. @public */
 export const HostDiskStatsStruct = struct<HostDiskStats>("HostDiskStats", hostDiskFields);
 
 const hostFields = {
@@ -113,4 +121,5 @@ const hostFields = {
 };
 /** Use of the whole machine. @public */
 export interface HostStats extends Infer<typeof hostFields> {}
+/** The description of {@link HostStats}. @public */
 export const HostStatsStruct = struct<HostStats>("HostStats", hostFields);

@@ -17,6 +17,7 @@ import { TaskStruct } from "./task.ts";
 const mountOptionsFields = { FSType: str(), MountFlags: strings() };
 /** Mount options of a CSI volume. @public */
 export interface CSIMountOptions extends Infer<typeof mountOptionsFields> {}
+/** The description of {@link CSIMountOptions}. @public */
 export const CSIMountOptionsStruct = struct<CSIMountOptions>("CSIMountOptions", mountOptionsFields);
 
 const volumeFields = {
@@ -33,6 +34,7 @@ const volumeFields = {
 };
 /** A volume that a group asks for. @public */
 export interface VolumeRequest extends Infer<typeof volumeFields> {}
+/** The description of {@link VolumeRequest}. @public */
 export const VolumeRequestStruct = struct<VolumeRequest>("VolumeRequest", volumeFields);
 
 const groupFields = {
@@ -62,4 +64,5 @@ const groupFields = {
 };
 /** Tasks that run together on one node. @public */
 export interface TaskGroup extends Infer<typeof groupFields> {}
+/** The description of {@link TaskGroup}. @public */
 export const TaskGroupStruct = struct<TaskGroup>("TaskGroup", groupFields);

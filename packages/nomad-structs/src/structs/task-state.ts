@@ -28,6 +28,7 @@ const eventFields = {
 };
 /** Something that happened to a task. The fields after `Details` are old copies of its entries. @public */
 export interface TaskEvent extends Infer<typeof eventFields> {}
+/** The description of {@link TaskEvent}. @public */
 export const TaskEventStruct = struct<TaskEvent>("TaskEvent", eventFields);
 
 const stateFields = {
@@ -45,4 +46,5 @@ const stateFields = {
 };
 /** What a task is doing and did. @public */
 export interface TaskState extends Infer<typeof stateFields> {}
+/** The description of {@link TaskState}. @public */
 export const TaskStateStruct = struct<TaskState>("TaskState", stateFields);

@@ -8,6 +8,7 @@ import { ServiceStruct } from "./service.ts";
 const waitFields = { Min: ptr(duration()), Max: ptr(duration()) };
 /** How long a template waits for its values to settle. @public */
 export interface WaitConfig extends Infer<typeof waitFields> {}
+/** The description of {@link WaitConfig}. @public */
 export const WaitConfigStruct = struct<WaitConfig>("WaitConfig", waitFields);
 
 const changeScriptFields = {
@@ -19,6 +20,7 @@ const changeScriptFields = {
 };
 /** What runs when a template changed. @public */
 export interface ChangeScript extends Infer<typeof changeScriptFields> {}
+/** The description of {@link ChangeScript}. @public */
 export const ChangeScriptStruct = struct<ChangeScript>("ChangeScript", changeScriptFields);
 
 const templateFields = {
@@ -42,6 +44,7 @@ const templateFields = {
 };
 /** A file that is rendered into a task's folder. @public */
 export interface Template extends Infer<typeof templateFields> {}
+/** The description of {@link Template}. @public */
 export const TemplateStruct = struct<Template>("Template", templateFields);
 
 const artifactFields = {
@@ -55,11 +58,13 @@ const artifactFields = {
 };
 /** A file that is downloaded before a task starts. @public */
 export interface TaskArtifact extends Infer<typeof artifactFields> {}
+/** The description of {@link TaskArtifact}. @public */
 export const TaskArtifactStruct = struct<TaskArtifact>("TaskArtifact", artifactFields);
 
 const dispatchFields = { File: str() };
 /** Where the payload of a dispatched job goes. @public */
 export interface DispatchPayloadConfig extends Infer<typeof dispatchFields> {}
+/** The description of {@link DispatchPayloadConfig}. @public */
 export const DispatchPayloadConfigStruct = struct<DispatchPayloadConfig>("DispatchPayloadConfig", dispatchFields);
 
 const mountFields = {
@@ -71,21 +76,25 @@ const mountFields = {
 };
 /** Where a volume of the group appears in a task. @public */
 export interface VolumeMount extends Infer<typeof mountFields> {}
+/** The description of {@link VolumeMount}. @public */
 export const VolumeMountStruct = struct<VolumeMount>("VolumeMount", mountFields);
 
 const actionFields = { Name: str(), Command: str(), Args: strings() };
 /** A named command that users may run in a task. @public */
 export interface Action extends Infer<typeof actionFields> {}
+/** The description of {@link Action}. @public */
 export const ActionStruct = struct<Action>("Action", actionFields);
 
 const cronFields = { Start: str(), End: str(), Timezone: str() };
 /** The time window of a task: start of six cron fields, end of two. @public */
 export interface TaskScheduleCron extends Infer<typeof cronFields> {}
+/** The description of {@link TaskScheduleCron}. @public */
 export const TaskScheduleCronStruct = struct<TaskScheduleCron>("TaskScheduleCron", cronFields);
 
 const scheduleFields = { Cron: ref(TaskScheduleCronStruct) };
 /** When a task may run. @public */
 export interface TaskSchedule extends Infer<typeof scheduleFields> {}
+/** The description of {@link TaskSchedule}. @public */
 export const TaskScheduleStruct = struct<TaskSchedule>("TaskSchedule", scheduleFields);
 
 const taskFields = {
@@ -124,4 +133,5 @@ const taskFields = {
 };
 /** A task of a group. @public */
 export interface Task extends Infer<typeof taskFields> {}
+/** The description of {@link Task}. @public */
 export const TaskStruct = struct<Task>("Task", taskFields);
