@@ -74,11 +74,14 @@ export function chainOf(error: unknown): Record<string, unknown>[] {
   return chain;
 }
 
+/** Whether this error itself says that trying again is useless. */
+export const isFinal = (e: Record<string, unknown>): boolean => e.recoverable === false;
+
 /**
  * False if the error, or anything in its chain of causes, carries `recoverable === false`; true for everything else.
  * Wrapping an unrecoverable error therefore never makes it look retryable.
  * @public
  */
 export function isRecoverableError(error: unknown): boolean {
-  return !chainOf(error).some((e) => e.recoverable === false);
+  return !chainOf(error).some(isFinal);
 }

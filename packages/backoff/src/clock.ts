@@ -18,39 +18,25 @@ export interface Clock {
 /** The longest delay that a JavaScript timer keeps (24.8 days); Node fires anything longer after 1 ms. @public */
 export const MAX_TIMER_MS = 2_147_483_647;
 
-/** A timer that may be re-armed several times until it fires. @internal */
+/** A wait that may need several timers. @internal */
 export interface LongTimer {
+  /** False: its timers do not keep the process alive. */
+  ref: boolean;
   /** The timer that runs at present. */
-  longTimer: unknown;
-  unref(): LongTimer;
+  longTimer?: unknown;
 }
 
 /**
- * A timer of any length over a `set` function that is only good up to {@link MAX_TIMER_MS}.
- * Rounds up, so that it never fires early.
+ * Starts a wait of any whole number of ms with timers that are only good up to {@link MAX_TIMER_MS}.
  * @internal
  */
-export function startLongTimer(
-  set: (fn: () => void, ms: number) => unknown,
-  fn: () => void,
-  ms: number,
-  ref: boolean,
-): LongTimer {
-  const timer: LongTimer = {
-    longTimer: undefined,
-    unref() {
-      ref = false;
-      (timer.longTimer as { unref?: () => void } | undefined)?.unref?.();
-      return timer;
-    },
-  };
-  const arm = (left: number): void => {
-    const slice = Math.min(left, MAX_TIMER_MS);
-    timer.longTimer = set(() => (left > slice ? arm(left - slice) : fn()), slice);
-    if (!ref) timer.unref();
-  };
-  arm(Math.max(0, Math.ceil(ms)));
-  return timer;
+export function startLongTimer(clock: Pick<Clock, "setTimeout">, fn: () => void, ms: number, timer: LongTimer): void {
+  const left = ms - MAX_TIMER_MS;
+  timer.longTimer = clock.setTimeout(
+    left > 0 ? () => startLongTimer(clock, fn, left, timer) : fn,
+    Math.min(ms, MAX_TIMER_MS),
+  );
+  if (!timer.ref) (timer.longTimer as { unref?: () => void } | undefined)?.unref?.();
 }
 
 /**
@@ -64,8 +50,18 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
   setTimeout(fn, ms) {
     checkWait("ms", ms);
-    const set = (f: () => void, slice: number): unknown => globalThis.setTimeout(f, slice);
-    return ms > MAX_TIMER_MS ? startLongTimer(set, fn, ms, true) : set(fn, Math.ceil(ms));
+    const whole = Math.ceil(ms);
+    if (whole <= MAX_TIMER_MS) return globalThis.setTimeout(fn, whole);
+    const timer: LongTimer & { unref(): unknown } = {
+      ref: true,
+      unref() {
+        timer.ref = false;
+        (timer.longTimer as { unref?: () => void }).unref?.();
+        return timer;
+      },
+    };
+    startLongTimer(globalThis, fn, whole, timer);
+    return timer;
   },
   clearTimeout(handle) {
     globalThis.clearTimeout(((handle as LongTimer | undefined)?.longTimer ?? handle) as never);

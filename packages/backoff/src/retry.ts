@@ -1,4 +1,4 @@
-import { chainOf, isRecoverableError, rangeError, RetryExhaustedError } from "./backoff-error.ts";
+import { chainOf, isFinal, rangeError, RetryExhaustedError } from "./backoff-error.ts";
 import { systemClock } from "./clock.ts";
 import { type Backoff, type BackoffOptions, createBackoff } from "./create-backoff.ts";
 import { onAbort } from "./on-abort.ts";
@@ -77,20 +77,21 @@ export async function retry<T>(fn: (context: RetryContext) => T | Promise<T>, op
   const began = clock.monotonic();
   let lastError: unknown;
   for (let attempt = 0; ; attempt++) {
-    signal.throwIfAborted();
+    options.signal?.throwIfAborted();
     try {
       const result = fn({ attempt, signal, lastError });
       return await (options.signal ? unlessAborted(result, options.signal) : result);
     } catch (error) {
       lastError = error;
     }
-    signal.throwIfAborted();
-    if (!isRecoverableError(lastError) || options.isRecoverable?.(lastError) === false) throw lastError;
+    options.signal?.throwIfAborted();
+    const chain = chainOf(lastError);
+    if (chain.some(isFinal) || options.isRecoverable?.(lastError) === false) throw lastError;
     const elapsed = clock.monotonic() - began;
-    const delay = Math.max(
-      waits.next(),
-      retryAfter(lastError, options.respectServer ? Number.MAX_SAFE_INTEGER : waits.limit),
-    );
+    // What a server asked for: between 0 and the limit.
+    const asked = chain.find((e) => (e.retryAfterMs as number) > 0)?.retryAfterMs as number | undefined;
+    const most = options.respectServer ? Number.MAX_SAFE_INTEGER : waits.limit;
+    const delay = Math.max(waits.next(), Math.min(asked ?? 0, most));
     if (attempt + 1 >= maxAttempts || elapsed + delay > maxElapsed)
       throw new RetryExhaustedError(attempt + 1, elapsed, lastError);
     if (options.onRetry) await options.onRetry({ attempt, delay, error: lastError, elapsed });
@@ -105,10 +106,4 @@ function unlessAborted<T>(result: T | Promise<T>, signal: AbortSignal): Promise<
     forget = onAbort(signal, () => reject(signal.reason as Error));
     Promise.resolve(result).then(resolve, reject);
   }).finally(forget);
-}
-
-/** The wait that a server asked for, between 0 and `most`. */
-function retryAfter(error: unknown, most: number): number {
-  const asked = chainOf(error).find((e) => (e.retryAfterMs as number) > 0);
-  return Math.min((asked?.retryAfterMs ?? 0) as number, most);
 }

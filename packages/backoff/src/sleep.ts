@@ -1,5 +1,5 @@
 import { checkWait } from "./check.ts";
-import { type Clock, startLongTimer, systemClock } from "./clock.ts";
+import { type Clock, type LongTimer, startLongTimer, systemClock } from "./clock.ts";
 import { onAbort } from "./on-abort.ts";
 
 /** Options of everything that waits. @public */
@@ -23,20 +23,23 @@ export function sleep(ms: number, options: WaitOptions = {}): Promise<void> {
   return new Promise((resolve, reject) => {
     checkWait("ms", ms);
     signal?.throwIfAborted();
-    const timer = startLongTimer(
-      (fn, slice) => clock.setTimeout(fn, slice),
+    const timer: LongTimer = { ref };
+    let forget: (() => void) | undefined;
+    // No named function here: development loaders make those costly.
+    startLongTimer(
+      clock,
       () => {
         forget?.();
         resolve();
       },
-      ms,
-      ref,
+      Math.max(0, Math.ceil(ms)),
+      timer,
     );
-    const forget =
-      signal &&
-      onAbort(signal, () => {
+    if (signal) {
+      forget = onAbort(signal, () => {
         clock.clearTimeout(timer.longTimer);
         reject(signal.reason as Error);
       });
+    }
   });
 }
