@@ -3,3 +3,5 @@ export { MAX_SOCKET_PATH_BYTES } from "../wire/socket-path.ts";
 export { createPluginLogger, type LogLevel, type PluginLoggerOptions } from "./hclog.ts";
 export { serve, type ServeOptions } from "./serve.ts";
 export { isAlive, processIdentity, signalProcess, type ProcessIdentity } from "../process/process-identity.ts";
+export { closeInheritedDescriptors, type DescriptorCalls } from "../process/close-inherited.ts";
+export { recoverProcess, spawnProcess, type ProcessState, type SpawnProcessOptions } from "./spawn-process.ts";

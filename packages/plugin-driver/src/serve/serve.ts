@@ -7,6 +7,7 @@ import { systemClock, type Clock } from "@outrider/backoff";
 import type { Logger } from "@outrider/foundation";
 import type { DriverPlugin } from "../contract/driver.ts";
 import { PluginStartError } from "../contract/errors.ts";
+import { closeInheritedDescriptors } from "../process/close-inherited.ts";
 import { MAGIC_COOKIE_KEY, MAGIC_COOKIE_VALUE, PLUGIN_VARIABLES } from "../protocol/plugin-env.ts";
 import { MAX_SOCKET_PATH_BYTES } from "../wire/socket-path.ts";
 import { createDriverServer, type DriverServer } from "./create-driver-server.ts";
@@ -97,7 +98,12 @@ function inspectShort(value: unknown): string {
 export async function serve(driver: DriverPlugin, o: ServeOptions = {}): Promise<never> {
   const { clock = systemClock } = o;
   const host = o.process ?? (process as unknown as PluginProcess);
-  const stdio = o.stdio ?? (() => takeStdio({ ...nodeStdio, setTimeout: (fn, ms) => clock.setTimeout(fn, ms) }));
+  const stdio =
+    o.stdio ??
+    (() => {
+      closeInheritedDescriptors();
+      return takeStdio({ ...nodeStdio, setTimeout: (fn, ms) => clock.setTimeout(fn, ms) });
+    });
   const forever = new Promise<never>(() => undefined);
   if (host.env[MAGIC_COOKIE_KEY] !== MAGIC_COOKIE_VALUE) {
     nodeStdio.write(2, THIS_IS_A_PLUGIN);
