@@ -141,6 +141,7 @@ export class AllocRegistry {
     runner.destroy();
     await runner.destroyDone;
     this.#runners.delete(id);
+    this.#o.onRemoved?.(id);
     this.#o.onChange?.();
   }
 

@@ -26,6 +26,8 @@ export interface NodeClientOptions {
   /** Telemetry of hooks with complete labels for a namespace; there before anything is restored. */
   readonly telemetry?: (namespace: string) => HookObserver;
   readonly gc?: ClientGcLimits;
+  /** Called when nothing of an allocation is left. */
+  readonly onRemoved?: (allocId: string) => void;
   /** Called after each change of allocations and of the node. */
   readonly onChange?: () => void;
 }

@@ -55,7 +55,8 @@ export class LocalLink implements ServerLink {
       () => undefined,
     );
     try {
-      while (this.#o.state.desiredIndex(o.nodeId) <= o.minIndex) {
+      // A node that knows nothing is told at once, also that there is nothing to do.
+      while (o.minIndex > 0 && this.#o.state.desiredIndex(o.nodeId) <= o.minIndex) {
         if (!(await this.#o.state.feed.next(["allocs"], signal))) break;
       }
     } finally {

@@ -20,7 +20,7 @@ const ARCH: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64", i
 export async function fingerprintCpu(): Promise<CpuFacts> {
   const list = cpus();
   const cores = Math.max(1, list.length);
-  const mhz = (await maxMhz()) ?? Math.max(1, ...list.map((cpu) => cpu.speed));
+  const mhz = (await maxMhz()) ?? (await textMhz(list[0]?.model ?? "")) ?? firstPositive(list.map((cpu) => cpu.speed)) ?? FALLBACK_MHZ;
   const arch = ARCH[process.arch] ?? process.arch;
   return {
     cores,
@@ -48,6 +48,30 @@ export async function fingerprintCpu(): Promise<CpuFacts> {
       },
     },
   };
+}
+
+/** Taken when a machine says nothing at all of its processors, as some virtual ones do. */
+const FALLBACK_MHZ = 1000;
+
+function firstPositive(values: readonly number[]): number | undefined {
+  return values.find((value) => value > 0);
+}
+
+/** What the model's name or the kernel's text says: `… @ 2.30GHz`, `cpu MHz : 2299.998`, or half of BogoMIPS. */
+async function textMhz(model: string): Promise<number | undefined> {
+  const named = /@\s*([\d.]+)\s*GHz/i.exec(model)?.[1];
+  if (named !== undefined) return Math.round(Number(named) * 1000);
+  try {
+    const text = await readFile("/proc/cpuinfo", "utf8");
+    const mhz = /^cpu MHz\s*:\s*([\d.]+)/m.exec(text)?.[1];
+    if (mhz !== undefined && Number(mhz) > 0) return Math.round(Number(mhz));
+    const bogo = /^bogomips\s*:\s*([\d.]+)/im.exec(text)?.[1];
+    // Only x86 counts two loops a cycle; elsewhere the number says nothing of the frequency.
+    if (bogo !== undefined && (process.arch === "x64" || process.arch === "ia32")) return firstPositive([Math.round(Number(bogo) / 2)]);
+  } catch {
+    // No /proc.
+  }
+  return undefined;
 }
 
 /** The kernel's base or top frequency, which does not move with the load as `/proc/cpuinfo` does. */

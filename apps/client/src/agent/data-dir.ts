@@ -1,0 +1,69 @@
+import { chmod, mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { OutriderError } from "@outrider/foundation";
+import { lockDir } from "../state/index.ts";
+
+/** Version of the folder's layout. A newer one is refused. */
+export const DATA_DIR_FORMAT = 1;
+
+/** The parts of an agent's data folder, held by this process. */
+export interface DataDir extends AsyncDisposable {
+  readonly root: string;
+  readonly server: string;
+  readonly client: string;
+  readonly alloc: string;
+  readonly driver: string;
+}
+
+/**
+ * Makes or opens the data folder: private (0700), with a format version and a lock. Rejects with ERR_OUTRIDER_AGENT_DATA_DIR,
+ * ERR_OUTRIDER_AGENT_DATA_DIR_NEWER or ERR_OUTRIDER_STATE_LOCKED.
+ */
+export async function openDataDir(root: string): Promise<DataDir> {
+  const parts = { root, server: join(root, "server"), client: join(root, "client"), alloc: join(root, "alloc"), driver: join(root, "driver") };
+  try {
+    await mkdir(root, { recursive: true, mode: 0o700 });
+    await checkOwner(root);
+    await chmod(root, 0o700);
+  } catch (reason) {
+    throw OutriderError.from(reason, "ERR_OUTRIDER_AGENT_DATA_DIR", `data folder ${root} cannot be used; choose another with -data-dir or OUTRIDER_DATA_DIR`);
+  }
+  const lock = await lockDir(root);
+  try {
+    await checkFormat(root);
+    for (const dir of [parts.server, parts.client, parts.driver]) await mkdir(dir, { recursive: true, mode: 0o700 });
+    // Tasks of other users must be able to walk through it to their own folder; the root above keeps everybody else out.
+    await mkdir(parts.alloc, { recursive: true, mode: 0o711 });
+  } catch (reason) {
+    await lock[Symbol.asyncDispose]();
+    throw reason;
+  }
+  return { ...parts, [Symbol.asyncDispose]: () => lock[Symbol.asyncDispose]() };
+}
+
+async function checkOwner(root: string): Promise<void> {
+  const info = await stat(root);
+  const uid = process.getuid?.();
+  if (!info.isDirectory()) throw new OutriderError("ERR_OUTRIDER_AGENT_DATA_DIR", `${root} is not a folder`, { details: { root } });
+  if (uid !== undefined && uid !== 0 && info.uid !== uid) throw new OutriderError("ERR_OUTRIDER_AGENT_DATA_DIR", `${root} belongs to another user`, { details: { root, owner: info.uid } });
+}
+
+async function checkFormat(root: string): Promise<void> {
+  const path = join(root, "format");
+  let text: string | undefined;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (reason) {
+    if ((reason as NodeJS.ErrnoException).code !== "ENOENT") throw reason;
+  }
+  if (text === undefined || text.trim() === "") {
+    await writeFile(`${path}.new`, `${DATA_DIR_FORMAT}\n`, { mode: 0o600, flush: true });
+    await rename(`${path}.new`, path);
+    return;
+  }
+  const format = Number(text.trim());
+  if (!Number.isInteger(format) || format < 1) throw new OutriderError("ERR_OUTRIDER_AGENT_DATA_DIR", `${path} does not hold a format version; is ${root} a data folder?`, { details: { path, text: text.slice(0, 64) } });
+  if (format > DATA_DIR_FORMAT) {
+    throw new OutriderError("ERR_OUTRIDER_AGENT_DATA_DIR_NEWER", `data folder ${root} has format ${format}, this version reads up to ${DATA_DIR_FORMAT}; use the newer Outrider that wrote it`, { details: { root, format, supported: DATA_DIR_FORMAT } });
+  }
+}

@@ -1,0 +1,100 @@
+import { once } from "node:events";
+import type { ApiContext } from "./api-context.ts";
+import type { ApiRequest, ApiResult } from "./api-types.ts";
+import type { LogFrame } from "../node/node-handlers.ts";
+
+/** A client that hears nothing for so long gets an empty frame, ms. */
+export const HEARTBEAT_MS = 1000;
+
+interface FrameStream {
+  readonly contentType: string;
+  readonly plain: boolean;
+  readonly frames: (signal: AbortSignal) => AsyncIterable<LogFrame>;
+}
+
+/**
+ * Sends frames as they come: JSON objects one after another, or the bare bytes. The first frame, or failure, is waited for before
+ * anything is sent, so that errors have their status. A slow reader slows the source down; a reader that is gone ends it.
+ */
+export async function sendFrames(context: ApiContext, request: ApiRequest, o: FrameStream): Promise<ApiResult> {
+  const slot = context.waiting.openStream();
+  const stop = new AbortController();
+  const signal = AbortSignal.any([request.signal, slot.signal, stop.signal]);
+  const iterator = o.frames(signal)[Symbol.asyncIterator]();
+  try {
+    const { raw } = request.reply;
+    let pending = iterator.next();
+    const early = await Promise.race([pending.then((result) => ({ result })), settled(context, 200, signal)]);
+    request.reply.hijack();
+    raw.writeHead(200, { "content-type": o.contentType, "x-content-type-options": "nosniff", "cache-control": "no-cache", vary: "Accept-Encoding" });
+    raw.flushHeaders();
+    if (early !== undefined) {
+      if (early.result.done === true) {
+        raw.end();
+        return { kind: "sent" };
+      }
+      await write(request, frameText(early.result.value, o.plain), signal);
+      pending = iterator.next();
+    }
+    await pump(context, request, o, iterator, pending, signal);
+    if (!raw.destroyed) raw.end();
+    return { kind: "sent" };
+  } catch (reason) {
+    if (!request.reply.raw.headersSent) throw reason;
+    // Half an answer was given: only breaking it off tells the client that it is not whole.
+    request.reply.raw.destroy();
+    return { kind: "sent" };
+  } finally {
+    stop.abort(new DOMException("the stream ended", "AbortError"));
+    slot.close();
+    await iterator.return?.(undefined).catch(() => undefined);
+  }
+}
+
+async function pump(context: ApiContext, request: ApiRequest, o: FrameStream, iterator: AsyncIterator<LogFrame>, first: Promise<IteratorResult<LogFrame>>, signal: AbortSignal): Promise<void> {
+  let pending = first;
+  for (;;) {
+    const next = await Promise.race([pending, settled(context, HEARTBEAT_MS, signal)]);
+    if (signal.aborted) {
+      await pending.catch(() => undefined);
+      return;
+    }
+    if (next === undefined) {
+      if (!o.plain) await write(request, "{}", signal);
+      continue;
+    }
+    if (next.done === true) return;
+    await write(request, frameText(next.value, o.plain), signal);
+    pending = iterator.next();
+  }
+}
+
+function settled(context: ApiContext, ms: number, signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      context.clock.clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve(undefined);
+    };
+    const timer = context.clock.setTimeout(done, ms);
+    signal.addEventListener("abort", done, { once: true });
+    if (signal.aborted) done();
+  });
+}
+
+async function write(request: ApiRequest, data: string | Uint8Array, signal: AbortSignal): Promise<void> {
+  const { raw } = request.reply;
+  if (data.length === 0 || raw.destroyed) return;
+  if (!raw.write(data)) await once(raw, "drain", { signal }).catch(() => undefined);
+}
+
+/** One frame as it is sent: only the keys that say something. */
+export function frameText(frame: LogFrame, plain: boolean): string | Uint8Array {
+  if (plain) return frame.data ?? "";
+  const value: Record<string, unknown> = {};
+  if (frame.offset !== undefined && frame.offset !== 0) value["Offset"] = frame.offset;
+  if (frame.data !== undefined && frame.data.length > 0) value["Data"] = Buffer.from(frame.data.buffer, frame.data.byteOffset, frame.data.byteLength).toString("base64");
+  if (frame.file !== undefined && frame.file !== "") value["File"] = frame.file;
+  if (frame.fileEvent !== undefined) value["FileEvent"] = frame.fileEvent;
+  return JSON.stringify(value);
+}
