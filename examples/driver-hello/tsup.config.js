@@ -1,4 +1,4 @@
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, renameSync, writeFileSync } from "node:fs";
 import { defineConfig } from "tsup";
 
 /** One executable file without an extension: Node runs such a file as CommonJS. */
@@ -9,11 +9,11 @@ export default defineConfig({
   platform: "node",
   noExternal: [/.*/],
   clean: true,
-  outExtension: () => ({ js: "" }),
   banner: { js: "#!/usr/bin/env node" },
   onSuccess: async () => {
     // The folder above says "module"; a plugin folder says nothing.
     writeFileSync("dist/package.json", '{ "type": "commonjs" }\n');
+    renameSync("dist/outrider-driver-hello.cjs", "dist/outrider-driver-hello");
     chmodSync("dist/outrider-driver-hello", 0o755);
   },
 });
