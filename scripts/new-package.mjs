@@ -40,6 +40,7 @@ json("package.json", {
   publishConfig: { access: "public", exports: { ...exported(false), "./package.json": "./package.json" } },
   scripts: {
     build: "tsup",
+    "build:js": "tsup --no-dts",
     "pack:check": "node ../../scripts/pack-check.mjs",
     api: "node ../../scripts/api-report.mjs",
     "api:update": "node ../../scripts/api-report.mjs --update",

@@ -1,20 +1,14 @@
 // Run in a package folder after its build: packs it, then publint and attw judge the tarball.
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { pnpm } from "./pnpm.mjs";
 
-const require = createRequire(import.meta.url);
-const bin = (name, key = name.split("/").pop()) => {
-  const file = require.resolve(`${name}/package.json`);
-  const field = JSON.parse(readFileSync(file, "utf8")).bin;
-  return join(dirname(file), typeof field === "string" ? field : field[key]);
-};
-const run = (args) => {
-  const done = spawnSync(process.execPath, args, { stdio: "inherit" });
-  if (done.status !== 0) process.exitCode = 1;
+const tool = (name) => fileURLToPath(new URL(`../node_modules/.bin/${name}`, import.meta.url));
+const run = (name, args) => {
+  if (spawnSync(tool(name), args, { stdio: "inherit" }).status !== 0) process.exitCode = 1;
 };
 
 const out = mkdtempSync(join(tmpdir(), "outrider-pack-"));
@@ -22,8 +16,8 @@ try {
   const packed = pnpm(["pack", "--pack-destination", out], { cwd: process.cwd(), stdio: ["ignore", "ignore", "inherit"] });
   if (packed.status !== 0) process.exit(1);
   const tarball = join(out, readdirSync(out)[0]);
-  run([bin("publint"), "run", tarball, "--strict"]);
-  run([bin("@arethetypeswrong/cli", "attw"), tarball, "--profile", "esm-only"]);
+  run("publint", ["run", tarball, "--strict"]);
+  run("attw", [tarball, "--profile", "esm-only"]);
 } finally {
   rmSync(out, { recursive: true, force: true });
 }

@@ -28,7 +28,7 @@ const samples = !has("no-samples");
 const rest = args.filter((a) => !/^--?no-samples$/.test(a));
 
 const main = join(root, "apps/client/dist/main.js");
-const built = spawnSync(join(root, "node_modules/.bin/turbo"), ["run", "build", "--filter=outrider...", "--output-logs=errors-only", "--no-update-notifier"], {
+const built = spawnSync(join(root, "node_modules/.bin/turbo"), ["run", "build:js", "--filter=outrider...", "--output-logs=errors-only", "--no-update-notifier"], {
   cwd: root,
   stdio: ["ignore", "pipe", "inherit"],
   encoding: "utf8",
