@@ -4,6 +4,7 @@
 // Prints the differences; exit code 1 if there is one. About 15 minutes on one core.
 import { transitionsOf } from "../test/brute-force.ts";
 import { checkCroner, checkCronerStarts, checkTemporal } from "../test/check-oracles.ts";
+import { checkCronRuns } from "../test/check-cron.ts";
 import { checkTransition, seeded, windowsNear } from "../test/check-transition.ts";
 import { Zone } from "../src/zone.ts";
 import { ZONE_NAMES } from "../src/zone-names.ts";
@@ -49,6 +50,16 @@ for (const name of names) {
     count.changes++;
     count.windows += windows;
     check(checkTransition(name, transition, windowsNear(transition, windows, random)));
+    const [{ start }] = windowsNear(transition, 1, random);
+    check(
+      checkCronRuns(
+        name,
+        transition,
+        start,
+        count.changes % 2 ? "skip" : "shift",
+        ["first", "last", "both"][count.changes % 3],
+      ),
+    );
     // Croner 10.0.1 is made for changes of one hour: in Lord Howe it picks the second of two readings.
     if (Math.abs(transition.after - transition.before) === 60) {
       count.croner++;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { transitionsOf } from "./brute-force.ts";
 import { checkCroner, checkCronerStarts, checkTemporal } from "./check-oracles.ts";
+import { checkCronRuns } from "./check-cron.ts";
 import { checkTransition, seeded, windowsNear } from "./check-transition.ts";
 import { Zone } from "../src/zone.ts";
 
@@ -60,6 +61,27 @@ describe(`around changes of the clock (seed ${seed})`, () => {
       const zone = new Zone(name);
       for (const transition of transitionsOf(name, Date.UTC(2008, 0, 15), Date.UTC(2030, 0, 15))) {
         expect(checkTemporal(zone, transition)).toBeUndefined();
+      }
+    },
+  );
+
+  it.each([
+    ["America/New_York", 2026],
+    ["Australia/Lord_Howe", 2026],
+    ["Pacific/Apia", 2011],
+    ["Antarctica/Vostok", 1994],
+  ] as const)(
+    "in %s in %i cron runs follow each policy for missing and repeated times (hashicorp/nomad#5410)",
+    (zone, year) => {
+      const random = seeded(seed + 2);
+      for (const transition of transitionsOf(zone, Date.UTC(year, 0, 10), Date.UTC(year + 1, 0, 10))) {
+        for (const { start } of windowsNear(transition, 3, random)) {
+          for (const missing of ["skip", "shift"] as const) {
+            for (const repeated of ["first", "last", "both"] as const) {
+              expect(checkCronRuns(zone, transition, start, missing, repeated)).toBeUndefined();
+            }
+          }
+        }
       }
     },
   );
