@@ -2,6 +2,7 @@
 import type { Clock } from "@outrider/backoff";
 import { systemClock } from "@outrider/backoff";
 import { type Logger, noopLogger, OutriderError } from "@outrider/foundation";
+import { closeSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { ensureFifo, isSameFifo, openFifo } from "./fifo.ts";
 import { checkName, LogFolder } from "./log-folder.ts";
@@ -85,6 +86,7 @@ class Collector implements LogCollector {
   readonly #byFifo = new Map<string, LogStream>();
   /** Start and stop of one key never overlap. */
   readonly #pending = new Map<string, Promise<void>>();
+  #closing: Promise<void> | undefined;
 
   constructor({ clock = systemClock, logger = noopLogger, native }: LogCollectorOptions) {
     this.#clock = clock;
@@ -136,7 +138,12 @@ class Collector implements LogCollector {
     return this.#byFifo.get(resolve(fifo))?.fd;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     await Promise.all([...this.#collections.keys()].map((key) => this.stop(key)));
     this.#native?.poller.close();
     this.#native?.peek.close();
@@ -183,20 +190,16 @@ class Collector implements LogCollector {
   async #openStream(collection: Collection, fifo: string, kind: string): Promise<void> {
     const { folder, request } = collection;
     const logger = this.#logger.child({ key: request.key, stream: kind });
-    await ensureFifo(folder, basename(fifo), this.#native?.io.mkfifo);
-    const log = new RotatingLog({ folder, name: `${request.taskName}.${kind}`, logger, ...limitsOf(request) });
+    await ensureFifo(folder, basename(fifo), this.#native?.io);
+    const fd = openFifo(folder, basename(fifo));
     try {
-      const stream = new LogStream({
-        fd: openFifo(folder, basename(fifo)),
-        sink: new LogSink(log, this.#clock, logger),
-        clock: this.#clock,
-        turns: this.#turns,
-        native: this.#native,
-      });
+      const log = new RotatingLog({ folder, name: `${request.taskName}.${kind}`, logger, ...limitsOf(request) });
+      const sink = new LogSink(log, this.#clock, logger);
+      const stream = new LogStream({ fd, sink, clock: this.#clock, turns: this.#turns, native: this.#native });
       collection.streams.set(fifo, stream);
       this.#byFifo.set(fifo, stream);
     } catch (reason) {
-      log.close();
+      closeSync(fd);
       throw reason;
     }
   }

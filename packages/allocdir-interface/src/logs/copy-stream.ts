@@ -16,11 +16,6 @@ export class CopyPump {
     this.#sink = sink;
   }
 
-  /** Whether bytes wait that were read already. */
-  get holding(): boolean {
-    return this.#rest !== undefined;
-  }
-
   /** Reads one chunk from the non-blocking pipe and writes it. */
   once(pipe: number): PumpResult {
     if (this.#rest !== undefined) return this.#flush();
@@ -34,7 +29,7 @@ export class CopyPump {
       if (errnoOf(reason) === "EAGAIN") return "empty";
       throw reason;
     }
-    return count === 0 ? "empty" : this.push(shared.subarray(0, count));
+    return this.push(shared.subarray(0, count));
   }
 
   /** Takes bytes that somebody else read. Answers "paused" when it had to keep some: give no more until {@link once} says otherwise. */
@@ -66,8 +61,8 @@ export class CopyPump {
     } catch (reason) {
       const written = reason instanceof PartialWriteError ? reason.written : 0;
       this.#rest = Buffer.from(piece.subarray(written));
-      this.#sink.failed(reason instanceof PartialWriteError ? reason.cause : reason);
-      return "paused";
+      const state = this.#sink.failed(reason instanceof PartialWriteError ? reason.cause : reason);
+      return state === "dropping" ? "more" : "paused";
     }
   }
 }

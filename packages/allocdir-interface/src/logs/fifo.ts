@@ -1,10 +1,10 @@
 /** Making and opening the fifo of a stream. */
 import { OutriderError } from "@outrider/foundation";
 import { execFile } from "node:child_process";
-import { closeSync, constants, fstatSync, lstatSync, openSync, renameSync, unlinkSync } from "node:fs";
+import { closeSync, constants, fstatSync, lstatSync, openSync, renameSync, rmSync } from "node:fs";
 import { promisify } from "node:util";
-import { errnoOf } from "./errors.ts";
 import type { LogFolder } from "./log-folder.ts";
+import type { NativeLogIo } from "./native-io.ts";
 
 const run = promisify(execFile);
 const { O_NOFOLLOW, O_NONBLOCK, O_RDWR } = constants;
@@ -14,17 +14,13 @@ export const FIFO_MODE = 0o600;
 
 /**
  * Makes sure that the name is a fifo with no second name; whatever else sits there is removed, or moved aside if it cannot be removed.
- * Without `mkfifo` the program of that name is run.
+ * Without native calls the program of that name is run.
  */
-export async function ensureFifo(
-  folder: LogFolder,
-  name: string,
-  mkfifo?: (path: string, mode: number) => void,
-): Promise<void> {
+export async function ensureFifo(folder: LogFolder, name: string, native?: Pick<NativeLogIo, "mkfifo">): Promise<void> {
   const there = lstatSync(folder.at(name), { throwIfNoEntry: false });
   if (there?.isFIFO() === true && there.nlink === 1) return;
   if (there !== undefined) clear(folder, name);
-  if (mkfifo !== undefined) mkfifo(folder.at(name), FIFO_MODE);
+  if (native !== undefined) native.mkfifo(folder.at(name), FIFO_MODE);
   else await run("mkfifo", ["-m", FIFO_MODE.toString(8), "--", folder.atForChild(name)]);
 }
 
@@ -47,9 +43,8 @@ export function isSameFifo(folder: LogFolder, name: string, fd: number): boolean
 
 function clear(folder: LogFolder, name: string): void {
   try {
-    unlinkSync(folder.at(name));
-  } catch (reason) {
-    if (errnoOf(reason) === "ENOENT") return;
+    rmSync(folder.at(name), { force: true });
+  } catch {
     // a folder, for instance
     renameSync(folder.at(name), folder.at(`${name}.${process.hrtime.bigint()}.aside`));
   }

@@ -9,7 +9,7 @@ import {
   readdirSync,
   readSync,
   type Stats,
-  unlinkSync,
+  rmSync,
   writeSync,
 } from "node:fs";
 import { errnoOf } from "./errors.ts";
@@ -226,9 +226,9 @@ export class RotatingLog {
     for (const index of this.#indexes().slice(0, -this.#limits.maxFiles)) {
       if (index === this.#file.index) continue;
       try {
-        unlinkSync(this.#folder.at(`${this.#name}.${index}`));
+        rmSync(this.#folder.at(`${this.#name}.${index}`), { force: true });
       } catch (reason) {
-        if (errnoOf(reason) !== "ENOENT") this.#logger.warn({ err: reason, index }, "cannot remove an old log file");
+        this.#logger.warn({ err: reason, index }, "cannot remove an old log file");
       }
     }
   }

@@ -53,8 +53,7 @@ export class LogSink {
       if (now - this.#checkedAt >= CHECK_MS) this.#look(now);
       return this.#troubleSince === undefined ? "open" : "paused";
     }
-    if (now < this.#retryAt) return now - this.#troubleSince < DISK_TROUBLE_GRACE_MS ? "paused" : "dropping";
-    return "open";
+    return now < this.#retryAt ? this.#waiting(now, this.#troubleSince) : "open";
   }
 
   /** Call after bytes went to the disk. */
@@ -75,8 +74,8 @@ export class LogSink {
     this.#waits.reset();
   }
 
-  /** Call when the disk refused. Any other failure is handled likewise: a stream never ends for it. */
-  failed(reason: unknown): void {
+  /** Call when the disk refused; answers what to do until the next try. Any other failure is handled likewise: a stream never ends for it. */
+  failed(reason: unknown): SinkState {
     const now = this.#clock.monotonic();
     if (this.#troubleSince === undefined) {
       this.#troubleSince = now;
@@ -87,12 +86,17 @@ export class LogSink {
       );
     }
     this.#retryAt = now + this.#waits.next();
+    return this.#waiting(now, this.#troubleSince);
   }
 
   /** Counts bytes that were thrown away in state `dropping`. */
   drop(count: number): void {
     this.#dropped += count;
     this.#droppedInAll += count;
+  }
+
+  #waiting(now: number, since: number): SinkState {
+    return now - since < DISK_TROUBLE_GRACE_MS ? "paused" : "dropping";
   }
 
   #look(now: number): void {

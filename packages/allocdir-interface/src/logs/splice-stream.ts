@@ -52,8 +52,7 @@ export function spliceOnce(io: NativeLogIo, peek: PeekPipe, pipe: number, sink: 
     }
     return moved(io.splice(pipe, log.fd, log.size, count), sink, piece);
   } catch (reason) {
-    sink.failed(reason);
-    return "paused";
+    return sink.failed(reason) === "dropping" ? "more" : "paused";
   }
 }
 
@@ -69,9 +68,7 @@ const trash = Buffer.allocUnsafe(CHUNK_BYTES);
 /** Reads and forgets one chunk. */
 export function dropOnce(pipe: number, sink: LogSink): PumpResult {
   try {
-    const count = readSync(pipe, trash, 0, trash.length, null);
-    if (count === 0) return "empty";
-    sink.drop(count);
+    sink.drop(readSync(pipe, trash, 0, trash.length, null));
     return "more";
   } catch (reason) {
     if ((reason as { code?: string }).code === "EAGAIN") return "empty";

@@ -7,7 +7,7 @@ export const ROUNDS_PER_TURN = 4;
 export class TurnQueue<T> {
   readonly #run: (item: T) => void;
   readonly #items = new Set<T>();
-  #scheduled: NodeJS.Immediate | undefined;
+  #scheduled = false;
 
   constructor(run: (item: T) => void) {
     this.#run = run;
@@ -15,20 +15,25 @@ export class TurnQueue<T> {
 
   add(item: T): void {
     this.#items.add(item);
-    this.#scheduled ??= setImmediate(() => this.#turn());
+    this.#schedule();
   }
 
   remove(item: T): void {
     this.#items.delete(item);
   }
 
+  #schedule(): void {
+    if (this.#scheduled || this.#items.size === 0) return;
+    this.#scheduled = true;
+    setImmediate(() => this.#turn());
+  }
+
   #turn(): void {
-    this.#scheduled = undefined;
-    for (const item of this.#items) {
-      this.#items.delete(item);
-      if (this.#items.size > 0) this.#scheduled = setImmediate(() => this.#turn());
-      this.#run(item);
-      return;
-    }
+    this.#scheduled = false;
+    const [item] = this.#items;
+    if (item === undefined) return;
+    this.#items.delete(item);
+    this.#schedule();
+    this.#run(item);
   }
 }
