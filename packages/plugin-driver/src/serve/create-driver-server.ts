@@ -12,6 +12,8 @@ import { driverService } from "./driver-service.ts";
 import { addPlumbing } from "./plumbing.ts";
 import { PLUGIN_VARIABLES } from "../protocol/plugin-env.ts";
 
+/** Calls that are still open after this long are cancelled when the server closes. */
+const DRAIN_MS = 30;
 /** How long a closing server waits for a host to take its last answers. */
 const FLUSH_LIMIT_MS = 200;
 /** Options of {@link createDriverServer}. @public */
@@ -96,9 +98,10 @@ export async function createDriverServer(driver: DriverPlugin, o: DriverServerOp
       listener.off("connection", accept);
       const closed =
         socketPath === undefined ? Promise.resolve() : new Promise<void>((resolve) => listener.close(() => resolve()));
-      // Ends the sessions in order first, so that answers in flight still leave.
+      // In order first, so that answers in flight still leave; streams that wait for tasks never end by themselves.
+      injector.drain(DRAIN_MS);
+      await closedAll([...sockets], o.clock ?? systemClock);
       injector.destroy();
-      await flushed([...sockets], o.clock ?? systemClock);
       server.forceShutdown();
       await closed;
     })();
@@ -107,19 +110,11 @@ export async function createDriverServer(driver: DriverPlugin, o: DriverServerOp
   return { socketPath, close, [Symbol.asyncDispose]: close };
 }
 
-/** Closes sockets after what they still hold is written, but waits no longer than a host would. */
-async function flushed(sockets: readonly Socket[], clock: Clock): Promise<void> {
+/** Waits for the end of the connections, but no longer than a host would; what is left then is cut. */
+async function closedAll(sockets: readonly Socket[], clock: Clock): Promise<void> {
   const timer = clock.setTimeout(() => sockets.forEach((socket) => socket.destroy()), FLUSH_LIMIT_MS);
   const open = sockets.filter((socket) => !socket.destroyed);
-  await Promise.all(
-    open.map(
-      (socket) =>
-        new Promise((resolve) => {
-          socket.once("close", resolve);
-          socket.destroySoon();
-        }),
-    ),
-  );
+  await Promise.all(open.map((socket) => new Promise((resolve) => socket.once("close", resolve))));
   clock.clearTimeout(timer);
 }
 

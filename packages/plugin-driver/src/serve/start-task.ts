@@ -38,9 +38,11 @@ export async function startWithHandle(
       return { ...started, handle: { ...started.handle, config } };
     }
     logger.error({ taskId: config.id }, `driver returned no usable handle: ${wrong ?? "nothing"}`);
-    await driver.destroyTask(config.id, true, signal).catch((reason: unknown) => {
+    try {
+      await driver.destroyTask(config.id, true, signal);
+    } catch (reason) {
       logger.warn({ err: reason, taskId: config.id }, "could not undo a start without a handle");
-    });
+    }
     throw new RecoverableError(`start task: driver returned no usable handle (${wrong ?? "nothing"})`, false);
   } finally {
     for (const fifo of fifos) await fifo?.close();
