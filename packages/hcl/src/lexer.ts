@@ -295,9 +295,10 @@ export class Lexer {
         if (i > from) this.#emit(T.HeredocText, i);
         return this.#open(c === DOLLAR ? T.Interpolation : T.Directive, i);
       }
-      if (c > 0x7f && this.#bad.has(i)) {
+      const lone = c === CR && text.charCodeAt(i + 1) !== LF;
+      if (lone || (c > 0x7f && this.#bad.has(i))) {
         if (i > from) this.#emit(T.HeredocText, i);
-        return this.#emit(T.Broken, i + 1);
+        return this.#emit(lone ? T.Invalid : T.Broken, i + 1);
       }
     }
     this.#emit(T.HeredocText, text.length);

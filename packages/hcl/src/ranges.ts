@@ -67,13 +67,14 @@ export const traversalText = (t: TraversalExpression): string => {
  * @public
  */
 export const staticString = (e: Expression): string | undefined => {
-  if (e.kind !== "template" || e.parts.length !== 1) {
-    // Lines of a heredoc are parts of their own.
-    if (e.kind !== "template" || !e.parts.every((p) => p.kind === "literal")) return undefined;
-    return e.parts.map((p) => (p.kind === "literal" ? String(p.value) : "")).join("");
+  if (e.kind !== "template") return undefined;
+  let text = "";
+  // Lines of a heredoc are parts of their own.
+  for (const part of e.parts) {
+    if (part.kind !== "literal" || typeof part.value !== "string") return undefined;
+    text += part.value;
   }
-  const part = e.parts[0];
-  return part?.kind === "literal" ? String(part.value) : undefined;
+  return text;
 };
 
 /**

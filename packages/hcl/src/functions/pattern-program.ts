@@ -82,21 +82,23 @@ const folded =
     return test(lower) || test(upper);
   };
 
-/** Compiles a pattern of the RE2 family: no back references, no look-around, so matching takes linear time. */
-export const compile = (pattern: string): Program => new Compiler(pattern).program();
+/** Compiles a pattern, given as argument number `argument`, of the RE2 family: no back references, no look-around, so matching takes linear time. */
+export const compile = (pattern: string, argument: number): Program => new Compiler(pattern, argument).program();
 
 /** Code with relative addresses, so that it can be repeated. */
 type Fragment = Instruction[];
 
 class Compiler {
   readonly #points: string[];
+  readonly #argument: number;
   readonly #names = new Map<string, number>();
   #at = 0;
   #groups = 0;
   #depth = 0;
   #flags: Flags = { fold: false, dotAll: false, multi: false };
 
-  constructor(pattern: string) {
+  constructor(pattern: string, argument: number) {
+    this.#argument = argument;
     this.#points = Array.from(pattern);
   }
 
@@ -112,7 +114,7 @@ class Compiler {
   }
 
   #fail(message: string): never {
-    throw new FunctionError(`the pattern is not valid at character ${this.#at + 1}: ${message}`, 1);
+    throw new FunctionError(`the pattern is not valid at character ${this.#at + 1}: ${message}`, this.#argument);
   }
 
   #sized(f: Fragment): Fragment {

@@ -88,7 +88,7 @@ const group = (m: Match, text: string, i: number): string =>
 
 /** `regex_replace`: `$1`, `${1}` and `${name}` in the replacement are groups, `$$` is a dollar sign. */
 export const replacePattern = (text: string, pattern: string, by: string, c: CallContext): string => {
-  const program = compile(pattern);
+  const program = compile(pattern, 1);
   let out = "";
   let at = 0;
   for (const m of matches(program, text, c)) {
@@ -117,13 +117,13 @@ const shaped = (program: Program, m: Match, text: string): Value => {
 
 /** `regex`: the first match as a string, or its groups as a list or map; undefined without a match. */
 export const firstMatch = (pattern: string, text: string, c: CallContext): Value | undefined => {
-  const program = compile(pattern);
+  const program = compile(pattern, 0);
   const m = search(program, text, 0, c);
   return m && shaped(program, m, text);
 };
 
 /** `regexall`: every match. */
 export const everyMatch = (pattern: string, text: string, c: CallContext): Value => {
-  const program = compile(pattern);
+  const program = compile(pattern, 0);
   return matches(program, text, c).map((m) => shaped(program, m, text));
 };

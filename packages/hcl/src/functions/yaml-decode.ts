@@ -23,6 +23,16 @@ class YamlReader {
 
   constructor(text: string) {
     this.#raw = text.replace(/^\ufeff/, "").split(/\r?\n/);
+    if (this.#raw.at(-1) === "") this.#raw.pop();
+    const contentAt = this.#raw.findIndex((line) => !/^\s*(#.*)?$/.test(line));
+    const second = this.#raw.findIndex((line, i) => i > contentAt && /^---(\s|$)/.test(line));
+    if (second !== -1) this.#fail("several documents are not supported", second + 1);
+    const end = this.#raw.findIndex((line) => /^\.\.\.(\s|$)/.test(line));
+    if (end === -1) return;
+    for (const line of this.#raw.slice(end + 1)) {
+      if (!/^\s*(#.*)?$/.test(line)) this.#fail("several documents are not supported", end + 2);
+    }
+    this.#raw.length = end;
   }
 
   #fail(message: string, line: number = this.#at + 1): never {
@@ -52,11 +62,7 @@ class YamlReader {
     }
     if (line === undefined) return null;
     const value = this.#node(line.indent);
-    const more = this.#peek();
-    if (more !== undefined && more.text === "...") this.#at++;
-    const left = this.#peek();
-    if (left !== undefined)
-      this.#fail(/^---(\s|$)/.test(left.text) ? "several documents are not supported" : "unexpected content");
+    if (this.#peek() !== undefined) this.#fail("unexpected content");
     return value;
   }
 
@@ -184,7 +190,7 @@ class YamlReader {
     const text = header.startsWith("|") ? body.join("\n") : fold(body);
     if (chomp === "-" || end === 0) return chomp === "+" ? "\n".repeat(lines.length) : text;
     // The last line break of the text is not a line of its own.
-    return text + "\n".repeat(chomp === "+" ? Math.max(1, lines.length - end) : 1);
+    return text + "\n".repeat(chomp === "+" ? lines.length - end + 1 : 1);
   }
 }
 

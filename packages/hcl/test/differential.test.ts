@@ -1,0 +1,17 @@
+import { describe, expect, it } from "vitest";
+import { compare, compareMutants, jobFiles, summary } from "./differential.ts";
+
+describe("the official parser", () => {
+  it("gives the same values for every job file", async () => {
+    for (const { name, text } of jobFiles()) expect({ name, ...(await compare(text)), text: "" }).toEqual({ name, kind: "same", detail: "", text: "" });
+  });
+
+  // The whole of 2,000 mutants is scripts/differential.mjs.
+  it("accepts and refuses the same mutants, at the same lines", async () => {
+    const s = summary(await compareMutants(400, 42));
+    expect(s.invalid).toBeGreaterThan(200);
+    expect(s.values).toBe(0);
+    expect(s.acceptance).toBeGreaterThanOrEqual(0.997);
+    expect(s.line).toBeGreaterThanOrEqual(0.98);
+  });
+});
