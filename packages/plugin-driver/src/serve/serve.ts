@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { format } from "node:util";
 import { randomBytes } from "node:crypto";
 import { systemClock, type Clock } from "@outrider/backoff";
 import type { Logger } from "@outrider/foundation";
@@ -40,6 +41,8 @@ export interface ServeOptions {
   readonly stdio?: () => HostStdio;
   /** @internal */
   readonly tempDir?: string;
+  /** Told instead of serving when no agent started the program. Default: stderr. @internal */
+  readonly onUsage?: (text: string) => void;
 }
 
 /** Application protocol of Nomad's plugins. */
@@ -68,7 +71,7 @@ function captureConsole(logger: Logger): void {
   const relay =
     (level: "debug" | "info" | "warn" | "error") =>
     (...parts: unknown[]): void =>
-      logger[level](parts.map((part) => (typeof part === "string" ? part : inspectShort(part))).join(" "));
+      logger[level](format(...parts));
   Object.assign(console, {
     log: relay("info"),
     info: relay("info"),
@@ -77,15 +80,6 @@ function captureConsole(logger: Logger): void {
     error: relay("error"),
     trace: relay("debug"),
   });
-}
-
-function inspectShort(value: unknown): string {
-  if (value instanceof Error) return value.message;
-  try {
-    return JSON.stringify(value) ?? String(value);
-  } catch {
-    return String(value);
-  }
 }
 
 /**
@@ -106,7 +100,7 @@ export async function serve(driver: DriverPlugin, o: ServeOptions = {}): Promise
     });
   const forever = new Promise<never>(() => undefined);
   if (host.env[MAGIC_COOKIE_KEY] !== MAGIC_COOKIE_VALUE) {
-    nodeStdio.write(2, THIS_IS_A_PLUGIN);
+    (o.onUsage ?? ((text) => nodeStdio.write(2, text)))(THIS_IS_A_PLUGIN);
     host.exit(1);
     return forever;
   }
