@@ -1,3 +1,4 @@
 import { project } from "@outrider/build-config/vitest";
 
-export default project("cron-schedule");
+// Scans minute by minute and child processes take a while on a busy machine.
+export default project("cron-schedule", { testTimeout: 60_000 });

@@ -62,8 +62,11 @@ export class Cron {
       const jump = zone.jumpAfter(t);
       if (jump === undefined) {
         if (match === Infinity) return null;
-        if (match - t - offset < 27 * HOUR_MS) return new Date(match - offset);
-        t = zone.firstInstant(match) - 26 * HOUR_MS;
+        const near = match - offset;
+        if (near - t >= 27 * HOUR_MS) t = zone.firstInstant(match) - 26 * HOUR_MS;
+        // It may be the first of two readings if the clock goes back after it.
+        else if (near > t && zone.jumpAfter(near) !== undefined) t = near;
+        else return new Date(near);
         continue;
       }
       const { at, before, after } = jump;
@@ -88,8 +91,11 @@ export class Cron {
       const jump = zone.jumpBefore(t);
       if (jump === undefined) {
         if (match === -Infinity) return null;
-        if (wall * 1000 - match < 27 * HOUR_MS) return new Date(match - offset);
-        t = zone.firstInstant(match) + 26 * HOUR_MS;
+        const near = match - offset;
+        if (t - near >= 27 * HOUR_MS) t = zone.firstInstant(match) + 26 * HOUR_MS;
+        // It may be the second of two readings if the clock went back before it.
+        else if (near < t && zone.jumpBefore(near) !== undefined) t = near;
+        else return new Date(near);
         continue;
       }
       const { at, before, after } = jump;

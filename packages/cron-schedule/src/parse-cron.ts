@@ -1,4 +1,5 @@
 import { type ClockChangePolicy, Cron } from "./cron.ts";
+import { nextBit } from "./fields.ts";
 import type { ScheduleIssue, ScheduleWarningCode } from "./issue.ts";
 import { type FieldFault, parseFields } from "./parse-fields.ts";
 import { MAX_LENGTH, readZone } from "./parse-window.ts";
@@ -65,7 +66,7 @@ export function parseCron(expression: string, options: CronOptions = {}): Cron {
   }
   if (pattern.nextDay(0) === Infinity) throw refuse("never", "no date matches");
   const { second, day } = pattern.fields;
-  if (seven[0] === "*" || seven[0] === "?" || (second.low & (second.low - 1)) !== 0 || second.high !== 0) {
+  if (nextBit(second.low, second.high, nextBit(second.low, second.high, 0) + 1) >= 0) {
     warn("every-second", "matches more than once in a minute: with 7 fields the first one is seconds");
   }
   if (day.domRestricted && day.dowRestricted)

@@ -82,7 +82,10 @@ function parseItem(spec: FieldSpec, item: string, add: (value: number) => void):
     to = valueOf(spec, body.slice(dash + 1));
     if (from < 0 || to < 0) throw fault(spec, item);
     // Weekdays form a circle in which 7 is Sunday; 0-7 is the whole week.
-    if (spec === DOW) to = from === 0 && to === 7 ? 6 : (from % 7) + ((to - from + 14) % 7);
+    if (spec === DOW) {
+      to = from === 0 && to === 7 ? 6 : (from % 7) + ((to - from + 14) % 7);
+      from %= 7;
+    }
   } else if (!(slash < 0 ? isStar(body) : body === "*")) {
     from = valueOf(spec, body);
     if (from < 0) throw fault(spec, item);

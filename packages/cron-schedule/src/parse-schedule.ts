@@ -77,7 +77,19 @@ export function readSchedule(
   if (spec.invert) probe = inverse(probe);
   if (down.length > 0) probe = minus(probe, union(down));
   if (jitter !== undefined && jitter.maxMs > 0) probe = delayed(probe, jitter.maxMs, share(jitter.key));
-  return new Schedule(probe, rules, down, spec, options);
+  return new Schedule(probe, rules, down, copyOf(spec), { ...options });
+}
+
+/** What the caller holds may change later. */
+function copyOf(spec: ScheduleSpec): ScheduleSpec {
+  const { windows, downtime, except, extra } = spec;
+  return {
+    ...spec,
+    windows: windows.map((window) => ({ ...window })),
+    downtime: downtime?.map((window) => ({ ...window })),
+    except: except && [...except],
+    extra: extra && [...extra],
+  };
 }
 
 function checkJitter(jitter: unknown): void {

@@ -41,6 +41,9 @@ export interface PreviewOptions {
   readonly until?: Date | number;
 }
 
+/** No window ends later: 2110-01-01. */
+const AFTER_ALL = 4_417_977_600_000;
+
 /** How far back the beginning of an open or a past window is sought, one span after the other. */
 const LOOK_BACK_MS: readonly number[] = [2, 40, 800, 8000, 50_000].map((days) => days * 86_400_000);
 
@@ -105,7 +108,7 @@ export class Schedule {
 
   /** The last window that ended at or before `now`, or null. */
   previous(now: Date | number): WindowPreview | null {
-    const t = instant("now", now);
+    const t = Math.min(instant("now", now), AFTER_ALL);
     for (const span of LOOK_BACK_MS) {
       let found: WindowPreview | null = null;
       let opened: number | undefined;

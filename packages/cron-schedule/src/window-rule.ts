@@ -1,4 +1,5 @@
 import { DAY_S } from "./calendar.ts";
+import { ClosingTimes } from "./closing-times.ts";
 import type { Pattern } from "./pattern.ts";
 import { ENDLESS_MS, type Probe, type State } from "./probe.ts";
 import type { Zone } from "./zone.ts";
@@ -7,6 +8,11 @@ import type { Zone } from "./zone.ts";
 interface Reached {
   readonly t: number;
   readonly wall: number;
+}
+
+/** Anything that knows its next wall second. */
+interface WallTimes {
+  next(wall: number): number;
 }
 
 const NEVER: Reached = { t: Infinity, wall: Infinity };
@@ -24,6 +30,7 @@ export class WindowRule implements Probe {
   readonly end: Pattern;
   /** The end has no date fields, so no window is longer than a calendar day. */
   readonly daily: boolean;
+  readonly #closing: ClosingTimes;
   /** How many days back a start may lie whose window is still open. */
   readonly #reachDays: number;
 
@@ -31,6 +38,7 @@ export class WindowRule implements Probe {
     this.zone = zone;
     this.start = start;
     this.end = end;
+    this.#closing = new ClosingTimes(start, end);
     this.daily = daily;
     this.#reachDays = daily ? 2 : Infinity;
   }
@@ -40,25 +48,28 @@ export class WindowRule implements Probe {
   }
 
   #atHighWater(t: number): State {
-    const { zone, start, end } = this;
+    const { zone, start } = this;
+    const closing = this.#closing;
     const now = Math.floor(zone.highWater(t) / 1000);
     const latest = start.previous(now, Math.floor(now / DAY_S) - this.#reachDays);
     if (latest !== -Infinity) {
-      let close = end.next(latest + 1);
+      let close = closing.next(latest + 1);
       let edge = zone.firstInstant(close * 1000);
       if (edge > t) {
-        // Windows that overlap or touch are one; starts before `close` share this end.
-        while (edge - t <= ENDLESS_MS) {
-          const next = start.next(close);
-          if (zone.firstInstant(next * 1000) > edge) return { on: true, edge };
-          close = end.next(next + 1);
+        // A window that opens in the same skipped hour in which this one closes goes on with it.
+        for (
+          let open = start.next(close);
+          edge !== Infinity && zone.firstInstant(open * 1000) <= edge;
+          open = start.next(close)
+        ) {
+          close = closing.next(open + 1);
           edge = zone.firstInstant(close * 1000);
         }
-        return { on: true, edge: Infinity };
+        return { on: true, edge: edge - t > ENDLESS_MS ? Infinity : edge };
       }
     }
     for (let open = start.next(now + 1); open !== Infinity;) {
-      const close = end.next(open + 1);
+      const close = closing.next(open + 1);
       const edge = zone.firstInstant(open * 1000);
       if (zone.firstInstant(close * 1000) > edge) return { on: false, edge };
       // Wholly inside a skipped hour.
@@ -68,22 +79,25 @@ export class WindowRule implements Probe {
   }
 
   #atRealTime(t: number): State {
-    const { start, end } = this;
+    const { start } = this;
+    const closing = this.#closing;
     const now: Reached = { t, wall: Math.floor((t + this.zone.offsetAt(t)) / 1000) };
     const latest = this.#latestStart(now);
     if (latest !== undefined) {
-      let close = this.#after(end, latest);
+      let close = this.#after(closing, latest);
       if (close.t > t) {
-        while (close.t - t <= ENDLESS_MS) {
-          const next = this.#from(start, close);
-          if (next.t > close.t) return { on: true, edge: close.t };
-          close = this.#after(end, next);
+        for (
+          let open = this.#from(start, close);
+          close.t !== Infinity && open.t <= close.t;
+          open = this.#from(start, close)
+        ) {
+          close = this.#after(closing, open);
         }
-        return { on: true, edge: Infinity };
+        return { on: true, edge: close.t - t > ENDLESS_MS ? Infinity : close.t };
       }
     }
     for (let open = this.#after(start, now); open.t !== Infinity;) {
-      const close = this.#after(end, open);
+      const close = this.#after(closing, open);
       if (close.t > open.t) return { on: false, edge: open.t };
       open = this.#from(start, close);
     }
@@ -110,12 +124,12 @@ export class WindowRule implements Probe {
   }
 
   /** The first match that is reached at or after `from`. */
-  #from(pattern: Pattern, from: Reached): Reached {
+  #from(pattern: WallTimes, from: Reached): Reached {
     return this.#after(pattern, { t: from.t, wall: from.wall - 1 });
   }
 
   /** The first match that is reached after `from`. */
-  #after(pattern: Pattern, from: Reached): Reached {
+  #after(pattern: WallTimes, from: Reached): Reached {
     if (from.t === Infinity) return NEVER;
     const { zone } = this;
     const wall = pattern.next(from.wall + 1);

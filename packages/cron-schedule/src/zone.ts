@@ -27,8 +27,9 @@ export interface Jump {
 
 /** Reads the offset at the end of a text such as `7 PM GMT-05:00`. */
 function offsetOf(text: string): number {
-  const [, sign = "", hours = "0", minutes = "0", seconds = "0"] =
-    /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(text) ?? [];
+  const [, sign, hours = "0", minutes = "0", seconds = "0"] = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(
+    text,
+  ) as RegExpExecArray;
   const ms = (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * 1000;
   return sign === "-" ? -ms : ms;
 }

@@ -72,7 +72,7 @@ describe(`combined windows (seed ${seed})`, () => {
     );
 
   it("are open while any window is, and none of the downtimes, inverted or not, as a scan says", () => {
-    for (let run = 0; run < 60; run++) {
+    for (let run = 0; run < 25; run++) {
       const up = Array.from({ length: 1 + Math.floor(random() * 3) }, () => randomWindow(random, zoneOf()));
       const down = Array.from({ length: Math.floor(random() * 3) }, () => randomWindow(random, zoneOf()));
       const invert = random() < 0.4;
@@ -90,7 +90,7 @@ describe(`combined windows (seed ${seed})`, () => {
 
   it("skip and add dates by the local day of the start, as a scan says", () => {
     const day = (i: number): string => new Date(Date.UTC(2026, 9, 22 + i)).toISOString().slice(0, 10);
-    for (let run = 0; run < 40; run++) {
+    for (let run = 0; run < 25; run++) {
       const window = randomWindow(random, "America/New_York");
       const picked = (): number[] =>
         Array.from({ length: Math.floor(random() * 4) }, () => 2 + Math.floor(random() * 14)).sort((a, b) => a - b);
@@ -122,7 +122,7 @@ describe(`combined windows (seed ${seed})`, () => {
   });
 
   it("start late by a share of the jitter, keep their end, and never vanish", () => {
-    for (let run = 0; run < 30; run++) {
+    for (let run = 0; run < 15; run++) {
       const plain = [text(randomWindow(random, "America/New_York")), text(randomWindow(random, "Asia/Kathmandu"))];
       const bare = parseSchedule({ windows: plain }, options);
       const maxMs = Math.floor(random() * 4 * 3_600_000);

@@ -70,6 +70,7 @@ describe(`around changes of the clock (seed ${seed})`, () => {
     ["Australia/Lord_Howe", 2026],
     ["Pacific/Apia", 2011],
     ["Antarctica/Vostok", 1994],
+    ["Antarctica/Casey", 2020],
   ] as const)(
     "in %s in %i cron runs follow each policy for missing and repeated times (hashicorp/nomad#5410)",
     (zone, year) => {

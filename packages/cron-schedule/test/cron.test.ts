@@ -1,0 +1,139 @@
+import { describe, expect, it } from "vitest";
+import { nextCron, parseCron } from "@outrider/cron-schedule";
+import { errorOf } from "./error-of.ts";
+import { iso } from "./vectors.ts";
+
+const t = (text: string): Date => new Date(text);
+
+describe("parseCron", () => {
+  it.each([
+    ["@yearly", "2027-01-01T00:00:00Z"],
+    ["@annually", "2027-01-01T00:00:00Z"],
+    ["@monthly", "2026-07-01T00:00:00Z"],
+    ["@weekly", "2026-06-14T00:00:00Z"],
+    ["@daily", "2026-06-11T00:00:00Z"],
+    ["@hourly", "2026-06-10T13:00:00Z"],
+  ])("knows %s", (expression, want) => {
+    expect(iso(parseCron(expression, { fields: 5 }).next(t("2026-06-10T12:00:00Z")))).toBe(want);
+  });
+
+  it.each(["@midnight", "@every 5m", "@reboot", "@dail", "* * * *", "", "   ", "5"])("refuses %j", (expression) => {
+    expect(errorOf(() => parseCron(expression))).toMatchObject({ code: "cron-fields", field: "cron" });
+  });
+
+  it("counts fields as asked (hashicorp/nomad#23753)", () => {
+    expect(errorOf(() => parseCron("0 9 * * * *", { fields: 5 })).message).toContain("want 5 fields, got 6");
+    expect(parseCron("0 9 * * *", { fields: 5 }).expression).toBe("0 9 * * *");
+    expect(errorOf(() => parseCron(5 as never)).code).toBe("cron-fields");
+    expect(errorOf(() => parseCron("*".repeat(5000))).code).toBe("cron-fields");
+  });
+
+  it("warns of what is valid and yet surprising", () => {
+    const codes = (expression: string) => parseCron(expression).warnings.map((w) => w.code);
+    expect(codes("0 9 * * *")).toEqual([]);
+    expect(codes("* * */4 * * * *")).toEqual(["every-second"]);
+    expect(codes("? 0 9 * * * *")).toEqual(["every-second"]);
+    expect(codes("0,30 0 9 * * * *")).toEqual(["every-second"]);
+    expect(codes("40,50 0 9 * * * *")).toEqual(["every-second"]);
+    expect(codes("40 0 9 * * * *")).toEqual([]);
+    expect(codes("0 0 9 1 * MON * x y")).toEqual(["extra-fields", "day-union"]);
+  });
+
+  it("refuses faults by code", () => {
+    expect(errorOf(() => parseCron("61 9 * * *"))).toMatchObject({
+      code: "cron-syntax",
+      text: "61 9 * * *",
+      message: expect.stringContaining("syntax error in minute field: '61'") as string,
+    });
+    expect(errorOf(() => parseCron("0 9 30 2 *")).code).toBe("never");
+    expect(errorOf(() => parseCron("0 9 * * *", { timezone: "Mars/Base" })).code).toBe("timezone");
+    expect(errorOf(() => parseCron("0 9 * * *", { missing: "later" as never }))).toMatchObject({
+      code: "option",
+      field: "missing",
+    });
+    expect(errorOf(() => parseCron("0 9 * * *", { repeated: "never" as never }))).toMatchObject({
+      code: "option",
+      field: "repeated",
+    });
+    expect(errorOf(() => parseCron("0 9 * * *").next(NaN))).toMatchObject({ code: "instant", field: "from" });
+    expect(errorOf(() => parseCron("0 9 * * *").previous(new Date(NaN))).code).toBe("instant");
+  });
+
+  it("is in UTC unless a zone is named", () => {
+    expect(parseCron("0 9 * * *").timezone).toBe("UTC");
+    expect(parseCron("0 9 * * *", { timezone: "" }).timezone).toBe("UTC");
+    expect(iso(parseCron("0 9 * * *", { timezone: "Asia/Kathmandu" }).next(t("2026-06-10T00:00:00Z")))).toBe(
+      "2026-06-10T03:15:00Z",
+    );
+  });
+
+  it("answers strictly later and strictly earlier, ignoring fractions of a second", () => {
+    const cron = parseCron("0 9 * * *");
+    expect(iso(cron.next(t("2026-06-10T09:00:00.000Z")))).toBe("2026-06-11T09:00:00Z");
+    expect(iso(cron.next(t("2026-06-10T09:00:00.900Z")))).toBe("2026-06-11T09:00:00Z");
+    expect(iso(cron.next(t("2026-06-10T08:59:59.900Z")))).toBe("2026-06-10T09:00:00Z");
+    expect(iso(cron.previous(t("2026-06-10T09:00:00.000Z")))).toBe("2026-06-09T09:00:00Z");
+    expect(iso(cron.previous(t("2026-06-10T09:00:00.001Z")))).toBe("2026-06-10T09:00:00Z");
+  });
+
+  it.each([
+    ["skip", "both", ["2026-03-09T06:30:00Z", "2026-03-10T06:30:00Z"]],
+    ["shift", "both", ["2026-03-08T07:00:00Z", "2026-03-09T06:30:00Z"]],
+  ] as const)("with missing times to %s", (missing, repeated, want) => {
+    const cron = parseCron("30 2 * * *", { timezone: "America/New_York", missing, repeated });
+    const first = cron.next(t("2026-03-08T00:00:00Z")) as Date;
+    expect([iso(first), iso(cron.next(first))]).toEqual(want);
+  });
+
+  it.each([
+    ["both", ["2026-11-01T05:30:00Z", "2026-11-01T06:30:00Z", "2026-11-02T06:30:00Z"]],
+    ["first", ["2026-11-01T05:30:00Z", "2026-11-02T06:30:00Z", "2026-11-03T06:30:00Z"]],
+    ["last", ["2026-11-01T06:30:00Z", "2026-11-02T06:30:00Z", "2026-11-03T06:30:00Z"]],
+  ] as const)("with repeated times at %s", (repeated, want) => {
+    const cron = parseCron("30 1 * * *", { timezone: "America/New_York", repeated });
+    const seen: (string | null)[] = [];
+    for (let at: Date | null = t("2026-11-01T00:00:00Z"); seen.length < 3;) {
+      at = cron.next(at as Date);
+      seen.push(iso(at));
+    }
+    expect(seen).toEqual(want);
+  });
+
+  it("follows real time with a wildcard hour, whatever the policy", () => {
+    const cron = parseCron("30 * * * *", { timezone: "America/New_York", missing: "shift", repeated: "first" });
+    expect(iso(cron.next(t("2026-11-01T05:30:00Z")))).toBe("2026-11-01T06:30:00Z");
+    expect(iso(cron.next(t("2026-03-08T06:30:00Z")))).toBe("2026-03-08T07:30:00Z");
+  });
+
+  it("ends instead of searching for ever", () => {
+    const over = parseCron("0 9 * * * 2025");
+    expect(over.next(t("2026-01-01T00:00:00Z"))).toBeNull();
+    expect(iso(over.previous(t("2090-01-01T00:00:00Z")))).toBe("2025-12-31T09:00:00Z");
+    expect(over.previous(t("2025-01-01T09:00:00Z"))).toBeNull();
+    expect(parseCron("0 9 * * *").previous(0)).toBeNull();
+    expect(parseCron("0 9 * * *").next(t("2099-12-31T09:00:00Z"))).toBeNull();
+    expect(iso(parseCron("0 9 * * *").next(-8e15))).toBe("1970-01-01T09:00:00Z");
+    expect(iso(parseCron("0 9 29 2 *").next(t("2096-03-01T00:00:00Z")))).toBeNull();
+  });
+
+  it("describes itself", () => {
+    expect(parseCron("30 9 * * MON-FRI").describe()).toBe("at 09:30 on Monday to Friday");
+  });
+});
+
+describe("nextCron", () => {
+  it("takes the earliest and ignores what is exhausted, in any order (hashicorp/nomad periodic.crons)", () => {
+    const over = parseCron("0 9 * * * 2020");
+    const nine = parseCron("0 9 * * *");
+    const eight = parseCron("0 8 * * *");
+    const from = t("2026-06-10T00:00:00Z");
+    for (const crons of [
+      [over, nine, eight],
+      [eight, over, nine],
+      [nine, eight, over],
+    ])
+      expect(iso(nextCron(crons, from))).toBe("2026-06-10T08:00:00Z");
+    expect(nextCron([over], from)).toBeNull();
+    expect(nextCron([], from)).toBeNull();
+  });
+});
