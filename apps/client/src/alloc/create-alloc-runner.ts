@@ -3,7 +3,6 @@ import type { AllocDir } from "@outrider/allocdir-interface";
 import { OutriderError, type Logger } from "@outrider/foundation";
 import { createHookResources } from "@outrider/hook-resources";
 import type { Allocation, Task, TaskState } from "@outrider/nomad-structs";
-import type { Capabilities, HclSpec } from "@outrider/plugin-driver";
 import type { DriverInstance } from "../driver/driver-manager.ts";
 import { pathsInTask } from "../task/env/builtin-env.ts";
 import { HOST_ENV_DENYLIST } from "../task/env/env-names.ts";
@@ -11,13 +10,15 @@ import { TaskEnvBuilder } from "../task/env/task-env-builder.ts";
 import { taskStatsHook } from "../task/hooks/stats-hook.ts";
 import type { ClientAllocRunnerConfig } from "../task/ports.ts";
 import { taskHooks } from "../task/task-hooks.ts";
+import type { DriverFacts } from "../task/task-context.ts";
 import { findGroup } from "../task/task-lookup.ts";
 import { pendingTaskState, TaskRecord } from "../task/task-record.ts";
 import { TaskRunner } from "../task/task-runner.ts";
 import { AllocHookRunner } from "./alloc-hook-runner.ts";
 import type { AllocResourcesShape } from "./alloc-hook-context.ts";
 import { allocHooks } from "./alloc-hooks.ts";
-import { ClientAllocRunner, type RunnerTask } from "./alloc-runner.ts";
+import type { RunnerTask } from "./alloc-requests.ts";
+import { ClientAllocRunner } from "./alloc-runner.ts";
 import { Coordinator, stageOf } from "./coordinator.ts";
 import { allocKeys } from "./state-keys.ts";
 
@@ -49,7 +50,7 @@ export const createAllocRunner: AllocRunnerFactory<ClientAllocRunnerConfig, Allo
     resources,
     alloc: () => runner.alloc(),
     listener: () => runner.listener(),
-    deployment: () => runner.deployment(),
+    deployment: () => runner.reporter.deployment,
     setHealth: (healthy, events) => runner.setHealth(healthy, events),
     onMaxRunExceeded: () => runner.onMaxRunExceeded(),
   });
@@ -90,16 +91,15 @@ async function makeTask(config: ClientAllocRunnerConfig, task: Task, around: Tas
   const logger = around.logger.child({ task: task.Name });
   const secretsMB = task.Resources?.SecretsMB ?? 0;
   const taskDir = allocDir.newTaskDir({ name: task.Name, secretsMB });
-  const { schema, capabilities } = await driverFacts(config, task.Driver);
+  // A restored allocation must not be given up because its driver is late: its tasks may be running.
+  if (config.serversContacted === undefined) await readyDriver(config, task.Driver);
   const host = { allocDir: taskDir.sharedAllocDir, localDir: taskDir.localDir, secretsDir: taskDir.secretsDir };
   const env = new TaskEnvBuilder({
     alloc,
     task,
     node: config.node,
     region: config.region,
-    host: capabilities.fsIsolation === "image" ? {} : inheritedEnv(config),
   });
-  env.setPaths(pathsInTask(capabilities.fsIsolation, host, undefined), host);
   const record = new TaskRecord({
     clock,
     logger,
@@ -108,7 +108,7 @@ async function makeTask(config: ClientAllocRunnerConfig, task: Task, around: Tas
     initial: initialState(alloc.TaskStates?.[task.Name]),
     onPhase: (from, to, state) => countPhase(config, task.Name, from, to, state),
     onChange: () => runner.onTaskChange(),
-    onDurable: () => runner.onTaskDurable(),
+    onDurable: () => runner.reporter.reportSoon(),
   });
   const { intervalMs, collect = true } = config.stats;
   const stats = taskStatsHook({ intervalMs, collect, clock, logger });
@@ -120,11 +120,16 @@ async function makeTask(config: ClientAllocRunnerConfig, task: Task, around: Tas
     taskDir,
     env,
     logger,
-    schema,
-    capabilities,
+    driverFacts: async (signal: AbortSignal) => {
+      const facts = await factsOf(await config.drivers.dispense(task.Driver, { signal }));
+      const { fsIsolation } = facts.capabilities;
+      env.setHost(fsIsolation === "image" ? {} : inheritedEnv(config));
+      env.setPaths(pathsInTask(fsIsolation, host, undefined), host);
+      return facts;
+    },
     gate: (signal: AbortSignal) => coordinator.wait(task.Name, signal),
     skipShutdownDelay: around.skipShutdownDelay.signal,
-    networkDns: () => runner.networkStatus()?.DNS ?? null,
+    networkDns: () => runner.reporter.network?.DNS ?? null,
   };
   return { runner: new TaskRunner(parts, (context) => taskHooks(context, stats)), latestStats: () => stats.latest() };
 }
@@ -132,24 +137,23 @@ async function makeTask(config: ClientAllocRunnerConfig, task: Task, around: Tas
 /** How long an allocation waits for its driver to come up before it counts as invalid. */
 const DRIVER_READY_MS = 60_000;
 
-async function readyDriver(config: ClientAllocRunnerConfig, driver: string): Promise<DriverInstance> {
+async function readyDriver(config: ClientAllocRunnerConfig, driver: string): Promise<void> {
   const cancel = new AbortController();
   const late = config.clock.setTimeout(() => {
     const text = `driver ${JSON.stringify(driver)} did not come up within ${DRIVER_READY_MS / 1000} s`;
     cancel.abort(new OutriderError("ERR_OUTRIDER_ALLOC_DRIVER", text, { recoverable: true, details: { driver } }));
   }, DRIVER_READY_MS);
   try {
-    return await config.drivers.dispense(driver, { signal: cancel.signal });
+    await factsOf(await config.drivers.dispense(driver, { signal: cancel.signal }));
   } finally {
     config.clock.clearTimeout(late);
   }
 }
 
 /** One pair of calls per driver process, not per task. */
-const FACTS = new WeakMap<DriverInstance, Promise<{ schema: HclSpec; capabilities: Capabilities }>>();
+const FACTS = new WeakMap<DriverInstance, Promise<DriverFacts>>();
 
-async function driverFacts(config: ClientAllocRunnerConfig, driver: string): Promise<{ schema: HclSpec; capabilities: Capabilities }> {
-  const instance = await readyDriver(config, driver);
+function factsOf(instance: DriverInstance): Promise<DriverFacts> {
   let facts = FACTS.get(instance);
   if (facts === undefined) {
     facts = Promise.all([instance.plugin.taskConfigSchema(), instance.plugin.capabilities()]).then(

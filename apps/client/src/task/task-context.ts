@@ -12,6 +12,12 @@ import type { TaskHookRunner } from "./task-hook-runner.ts";
 import type { TaskRecord } from "./task-record.ts";
 import type { TaskStarter } from "./task-starter.ts";
 
+/** What a driver says of itself. */
+export interface DriverFacts {
+  readonly schema: HclSpec;
+  readonly capabilities: Capabilities;
+}
+
 /** What a task runner is made of from outside. */
 export interface TaskRunnerParts {
   readonly config: ClientAllocRunnerConfig;
@@ -21,8 +27,8 @@ export interface TaskRunnerParts {
   readonly taskDir: TaskDir;
   readonly env: TaskEnvBuilder;
   readonly logger: Logger;
-  readonly schema: HclSpec;
-  readonly capabilities: Capabilities;
+  /** Waits for the task's driver and asks it. */
+  readonly driverFacts: (signal: AbortSignal) => Promise<DriverFacts>;
   /** Waits until the lifecycle lets the task start. */
   readonly gate: (signal: AbortSignal) => Promise<void>;
   /** Aborted when the server asks to skip shutdown delays. */
@@ -40,6 +46,8 @@ export interface TaskContext extends Omit<TaskRunnerParts, "alloc" | "task"> {
   readonly starter: TaskStarter;
   readonly pause: PauseController;
   readonly hooks: TaskHookRunner;
+  /** Known once the driver has come up. */
+  driver: DriverFacts | undefined;
   /** The started task, until its end has been dealt with. */
   live: DriverTask | undefined;
 }

@@ -5,11 +5,25 @@ import { logmonHook } from "./hooks/logmon-hook.ts";
 import { pauseHook } from "./hooks/pause-hook.ts";
 import { taskDirHook } from "./hooks/task-dir-hook.ts";
 import { validateHook } from "./hooks/validate-hook.ts";
+import type { Capabilities } from "@outrider/plugin-driver";
 import type { TaskContext } from "./task-context.ts";
+
+/** What holds until the driver has come up; only stop hooks can run before. */
+const UNKNOWN_DRIVER: Capabilities = {
+  sendSignals: false,
+  exec: false,
+  fsIsolation: "none",
+  networkIsolationModes: [],
+  mustCreateNetwork: false,
+  mountConfigs: "none",
+  disableLogCollection: false,
+  dynamicWorkloadUsers: false,
+};
 
 /** The hooks of a task in Nomad's order (client-runtime.md 4.2); only those that do something here. */
 export function taskHooks(c: TaskContext, stats: TaskHook): readonly TaskHook<TaskDir>[] {
-  const { config, capabilities, alloc } = c;
+  const { config, alloc } = c;
+  const capabilities = (): Capabilities => c.driver?.capabilities ?? UNKNOWN_DRIVER;
   return [
     validateHook(capabilities),
     taskDirHook(capabilities),

@@ -3,7 +3,7 @@ import { TASK_EVENT, type TaskEventFacts } from "@outrider/nomad-structs";
 import { NotImplementedError, type ExitResult } from "@outrider/plugin-driver";
 import type { DriverTask } from "./driver/driver-task.ts";
 import { settledBefore } from "./kill-signals.ts";
-import type { TaskContext } from "./task-context.ts";
+import type { DriverFacts, TaskContext } from "./task-context.ts";
 import { makeTaskConfig } from "./task-config.ts";
 import { isRecoverable, messageOf } from "./task-hook-failure.ts";
 import { newTaskId } from "./task-lookup.ts";
@@ -32,7 +32,7 @@ export async function runLife(c: TaskContext): Promise<Outcome> {
       c.tracker.setStartError({ recoverable: isRecoverable(error) });
       return decide(c, undefined);
     }
-    c.logger.error({ err: error }, "setup of a restored task failed; the task lives on");
+    if (!signals.kill.aborted) c.logger.error({ err: error }, "setup of a restored task failed; the task lives on");
   }
   return waitEnd(c, c.live as DriverTask);
 }
@@ -42,7 +42,7 @@ async function startTask(c: TaskContext): Promise<void> {
   const env = c.env.build();
   let driverConfig: Uint8Array;
   try {
-    driverConfig = config.encodeDriverConfig(c.schema, task.Config ?? {}, env.nested());
+    driverConfig = config.encodeDriverConfig((c.driver as DriverFacts).schema, task.Config ?? {}, env.nested());
   } catch (cause) {
     record.append({ type: TASK_EVENT.failedValidation, facts: { error: messageOf(cause) } });
     throw cause;

@@ -8,6 +8,7 @@ import { RunSignals, settledBefore } from "./kill-signals.ts";
 import { PauseController } from "./pause/pause-controller.ts";
 import type { PauseStep } from "./pause/pause-transition.ts";
 import { RestartTracker } from "./restart-tracker.ts";
+import { messageOf } from "./task-hook-failure.ts";
 import type { TaskContext, TaskRunnerParts } from "./task-context.ts";
 import { TaskHookRunner } from "./task-hook-runner.ts";
 import { exitFacts, runLife, type Outcome } from "./task-life.ts";
@@ -39,6 +40,7 @@ export class TaskRunner {
     const context: Omit<TaskContext, "hooks"> & { hooks?: TaskHookRunner } = {
       ...parts,
       signals,
+      driver: undefined,
       live: undefined,
       tracker: new RestartTracker({
         policy: restartPolicyOf(alloc, task),
@@ -115,8 +117,12 @@ export class TaskRunner {
   async #loop(): Promise<void> {
     const { record, hooks, signals } = this.#c;
     let dead = record.phase === "dead";
-    if (this.#restored) await this.#recover();
+    if (this.#restored) void this.#c.starter.forgetEnded().catch(() => undefined);
     if (dead && record.local.runComplete === true) return hooks.stop();
+    if (!dead) {
+      if (!(await this.#waitDriver())) return;
+      if (this.#restored) await this.#recover();
+    }
     for (;;) {
       if (signals.shutdown.aborted) return;
       if (!dead && (await this.#lives()) === "shutdown") return;
@@ -135,6 +141,7 @@ export class TaskRunner {
   /** One life after the other, until the task is not to start again. */
   async #lives(): Promise<Outcome> {
     const { signals, gate } = this.#c;
+    if (this.#c.driver === undefined && !(await this.#waitDriver())) return "shutdown";
     for (;;) {
       // A restored task of an allocation that was ended meanwhile is stopped, not taken up.
       if (this.#isAllocTerminal()) return "done";
@@ -204,10 +211,26 @@ export class TaskRunner {
     this.#restored = true;
   }
 
+  /** False when the agent let go first. A stop waits too, as long as a task of a former process may live. */
+  async #waitDriver(): Promise<boolean> {
+    const { record, signals, driverFacts } = this.#c;
+    const { handle, starting } = record.local;
+    const signal = handle === undefined && starting === undefined ? signals.either : signals.shutdown;
+    try {
+      this.#c.driver = await driverFacts(signal);
+    } catch (cause) {
+      if (signals.shutdown.aborted) return false;
+      if (signals.kill.aborted) return true;
+      record.append({ type: TASK_EVENT.driverFailure, facts: { error: messageOf(cause) } });
+      record.enter("dead", { type: TASK_EVENT.notRestarting, facts: { reason: "Error was unrecoverable" } });
+      this.#c.signals.setKill();
+    }
+    return true;
+  }
+
   /** Finds the task of a former process again. Waits for its driver, so that nothing is started beside it. */
   async #recover(): Promise<void> {
     const { record, starter, config, alloc, signals } = this.#c;
-    await starter.forgetEnded();
     const wasRunning = record.local.handle !== undefined;
     this.#c.live = await starter.recover();
     if (this.#c.live !== undefined || !wasRunning || this.#isAllocTerminal()) return;

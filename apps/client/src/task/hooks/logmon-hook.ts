@@ -13,14 +13,14 @@ export interface LogmonHookOptions {
   readonly collector: LogCollectorPort;
   readonly allocId: string;
   readonly task: () => Task;
-  readonly capabilities: Capabilities;
+  readonly capabilities: () => Capabilities;
 }
 
 /** Collects the task's output; asked for before every start, since the collector may have been replaced. */
 export function logmonHook(options: LogmonHookOptions): TaskHook<TaskDir> {
   const { collector, capabilities } = options;
   const id = (): string => `${options.allocId}/${options.task().Name}`;
-  const off = (): boolean => options.task().LogConfig?.Disabled === true || capabilities.disableLogCollection;
+  const off = (): boolean => options.task().LogConfig?.Disabled === true || capabilities().disableLogCollection;
   return {
     name: "logmon",
     async prestart({ taskDir, task }, signal) {

@@ -4,13 +4,13 @@ import { TASK_EVENT } from "@outrider/nomad-structs";
 import type { Capabilities } from "@outrider/plugin-driver";
 
 /** Builds the task's folder once; the secrets folders are looked after before every start, since they may be gone after a reboot. */
-export function taskDirHook(capabilities: Capabilities): TaskHook<TaskDir> {
+export function taskDirHook(capabilities: () => Capabilities): TaskHook<TaskDir> {
   return {
     name: "task_dir",
     async prestart({ taskDir, previousState, emit }) {
       if (previousState["is_done"] !== "true") {
         emit({ type: TASK_EVENT.taskSetup });
-        await taskDir.build({ isolation: capabilities.fsIsolation });
+        await taskDir.build({ isolation: capabilities().fsIsolation });
       } else {
         await taskDir.makeSecretsDirs();
       }

@@ -4,11 +4,11 @@ import type { Capabilities } from "@outrider/plugin-driver";
 import { TaskSetupError } from "../task-hook-failure.ts";
 
 /** Refuses what must never reach the disk or a driver. Names were checked when the task's folder was registered. */
-export function validateHook(capabilities: Capabilities): TaskHook {
+export function validateHook(capabilities: () => Capabilities): TaskHook {
   return {
     name: "validate",
     prestart({ task }) {
-      if (capabilities.fsIsolation === "chroot") {
+      if (capabilities().fsIsolation === "chroot") {
         throw invalid(`driver ${JSON.stringify(task.Driver)} needs a chroot, which this client does not build`);
       }
       return { done: true };
