@@ -132,6 +132,11 @@ function subscribe<T>(set: Set<(value: T) => void>, listener: (value: T) => void
 
 function sameChange(a: DriverChange, b: DriverChange): boolean {
   const facts = ({ info, attributes }: DriverChange): string =>
-    JSON.stringify([info.Detected, info.Healthy, info.HealthDescription, Object.entries(attributes).sort()]);
+    JSON.stringify([
+      info.Detected,
+      info.Healthy,
+      info.HealthDescription,
+      Object.entries(attributes).sort(([x], [y]) => (x < y ? -1 : 1)),
+    ]);
   return facts(a) === facts(b);
 }

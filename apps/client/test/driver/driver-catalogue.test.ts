@@ -1,6 +1,11 @@
 import { ManualClock } from "@outrider/backoff/testing";
 import { noopLogger } from "@outrider/foundation";
-import { type DriverPlugin, type DriverTaskEvent, type Fingerprint, PluginShutdownError } from "@outrider/plugin-driver";
+import {
+  type DriverPlugin,
+  type DriverTaskEvent,
+  type Fingerprint,
+  PluginShutdownError,
+} from "@outrider/plugin-driver";
 import { afterEach, describe, expect, it } from "vitest";
 import { createManagerOf, FIRST_FINGERPRINTS_MS } from "../../src/driver/driver-catalogue.ts";
 import type { DriverChange, DriverManager } from "../../src/driver/driver-manager.ts";
@@ -69,7 +74,11 @@ class FakeSource implements DriverSource {
   }
 }
 
-const healthy: Fingerprint = { attributes: { "driver.fake": { value: "1" }, "driver.fake.size": { value: 5, unit: "MB" } }, health: "healthy", healthDescription: "Healthy" };
+const healthy: Fingerprint = {
+  attributes: { "driver.fake": { value: "1" }, "driver.fake.size": { value: 5, unit: "MB" } },
+  health: "healthy",
+  healthDescription: "Healthy",
+};
 const signal = new AbortController().signal;
 let manager: DriverManager | undefined;
 afterEach(() => manager?.[Symbol.asyncDispose]());
@@ -100,7 +109,10 @@ describe("dispensing a driver", () => {
   });
 
   it("refuses a name that is not in the catalogue", async () => {
-    await expect(setUp().manager.dispense("docker", { signal })).rejects.toMatchObject({ code: "ERR_OUTRIDER_DRIVER_UNKNOWN", details: { driver: "docker" } });
+    await expect(setUp().manager.dispense("docker", { signal })).rejects.toMatchObject({
+      code: "ERR_OUTRIDER_DRIVER_UNKNOWN",
+      details: { driver: "docker" },
+    });
   });
 
   it("opens a new generation when the old instance is gone, at once the first time", async () => {
@@ -178,7 +190,13 @@ describe("what drivers say", () => {
       {
         name: "fake",
         attributes: { "driver.fake": "1", "driver.fake.size": "5MB" },
-        info: { Attributes: { "driver.fake": "1", "driver.fake.size": "5MB" }, Detected: true, Healthy: true, HealthDescription: "Healthy", UpdateTime: new Date(clock.now()).toISOString() },
+        info: {
+          Attributes: { "driver.fake": "1", "driver.fake.size": "5MB" },
+          Detected: true,
+          Healthy: true,
+          HealthDescription: "Healthy",
+          UpdateTime: new Date(clock.now()).toISOString(),
+        },
       },
     ]);
     source.fingerprints.push(healthy);
@@ -186,7 +204,11 @@ describe("what drivers say", () => {
     source.fingerprints.push({ ...healthy, error: "broken" });
     source.fingerprints.push({ attributes: {}, health: "undetected", healthDescription: "" });
     await settle();
-    expect(changes.slice(1).map(({ info: { Detected, Healthy, HealthDescription } }) => [Detected, Healthy, HealthDescription])).toEqual([
+    expect(
+      changes
+        .slice(1)
+        .map(({ info: { Detected, Healthy, HealthDescription } }) => [Detected, Healthy, HealthDescription]),
+    ).toEqual([
       [true, false, "tired"],
       [true, false, "failed to fingerprint driver"],
       [false, false, ""],
@@ -215,7 +237,11 @@ describe("what drivers say", () => {
     const { source, clock, manager: m, changes } = setUp();
     source.failures = [new Error("no such tool")];
     await m.start(signal);
-    expect(changes.at(-1)?.info).toMatchObject({ Detected: false, Healthy: false, HealthDescription: "failed to fingerprint driver: no such tool" });
+    expect(changes.at(-1)?.info).toMatchObject({
+      Detected: false,
+      Healthy: false,
+      HealthDescription: "failed to fingerprint driver: no such tool",
+    });
     await clock.advance(5_200);
     source.fingerprints.push(healthy);
     await settle();
@@ -245,7 +271,15 @@ describe("what drivers say", () => {
     void m.start(signal);
     await settle();
     expect(source.fingerprints.opened).toBe(1);
-    for (const [wait, opened] of [[5_000, 2], [10_000, 3], [20_000, 4], [40_000, 5], [80_000, 6], [120_000, 7], [120_000, 8]] as const) {
+    for (const [wait, opened] of [
+      [5_000, 2],
+      [10_000, 3],
+      [20_000, 4],
+      [40_000, 5],
+      [80_000, 6],
+      [120_000, 7],
+      [120_000, 8],
+    ] as const) {
       await clock.advance(wait - 1);
       await settle();
       expect(source.fingerprints.opened).toBe(opened - 1);
@@ -260,7 +294,14 @@ describe("what drivers say", () => {
     void m.start(signal);
     const seen: string[] = [];
     const subscription = m.onTaskEvent(({ message }) => seen.push(message));
-    const event: DriverTaskEvent = { taskId: "a/w/1", allocId: "a", taskName: "w", timestampMs: 0, message: "hello", annotations: {} };
+    const event: DriverTaskEvent = {
+      taskId: "a/w/1",
+      allocId: "a",
+      taskName: "w",
+      timestampMs: 0,
+      message: "hello",
+      annotations: {},
+    };
     await settle();
     source.events.push(event);
     await settle();

@@ -70,6 +70,6 @@ function makeLogger(file: LogFile, least: number, clock: Clock, bound: Record<st
 function shown(bindings: object): object {
   const { err, ...rest } = bindings as { err?: unknown };
   if (err === undefined) return rest;
-  if (!(err instanceof Error)) return { ...rest, err: String(err) };
+  if (!(err instanceof Error)) return { ...rest, err: JSON.stringify(err) };
   return { ...rest, err: { message: err.message, code: (err as { code?: unknown }).code, stack: err.stack } };
 }

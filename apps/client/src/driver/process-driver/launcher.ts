@@ -10,7 +10,7 @@ import { type SpecInput, specText } from "./spec.ts";
 import { SpawnQueue } from "./spawn-queue.ts";
 import type { SupervisorOptions } from "./supervisor.ts";
 import { TaskRecord } from "./task-record.ts";
-import { META_VERSION, TaskStore } from "./task-store.ts";
+import { META_VERSION } from "./task-store.ts";
 import type { LaunchCommand } from "./launch-plan.ts";
 
 const { O_NOFOLLOW, O_RDWR, O_WRONLY } = constants;

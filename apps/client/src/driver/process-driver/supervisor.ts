@@ -89,6 +89,7 @@ export class Supervisor {
     const record = this.#launcher.prepare(key, plan);
     this.#records.set(key, record);
     try {
+      await this.#endForerunners(record);
       const shim = await this.#launcher.spawn(record);
       shim.once("exit", () => this.#changed(key));
       await this.#untilStarted(record);
@@ -174,6 +175,21 @@ export class Supervisor {
     }
     logger.info({ taskId: record.meta.id }, "task was prepared but never started");
     await this.#undo(record);
+  }
+
+  /**
+   * Ends other runs of the same task: an agent destroys one before it starts the next, so such a one was started by an agent that was killed
+   * before it could write the start down. Nobody else would ever end it.
+   */
+  async #endForerunners({ key, meta }: TaskRecord): Promise<void> {
+    const run = meta.id.slice(0, meta.id.lastIndexOf("/") + 1);
+    for (const other of [...this.#records.values()]) {
+      if (other.key === key || run === "" || other.hasEnded || !other.meta.id.startsWith(run)) continue;
+      if (other.meta.id.indexOf("/", run.length) >= 0) continue;
+      this.options.logger.warn({ taskId: other.meta.id, next: meta.id }, "ending a run of this task that nobody knows");
+      await this.stop(other, SIGKILL, 0);
+      this.forget(other);
+    }
   }
 
   async #untilStarted(record: TaskRecord): Promise<void> {
