@@ -147,9 +147,10 @@ function versions(context: ApiContext, request: ApiRequest, id: string): Promise
   return answerQuery(context, request, ["versions", "jobs"], "job versions not found", () => {
     const job = find(context, request, id);
     const rows = context.server.state.tables.versions.by("job", jobKey(request.query.namespace, id)).filter((v) => v.CreateIndex === job?.CreateIndex);
+    const index = job?.ModifyIndex ?? tableIndex(context, "jobs");
     const current = (v: Job): Job => (v.Version === job?.Version ? job : v);
-    const value = rows.length === 0 ? undefined : { Versions: rows.sort((a, b) => b.Version - a.Version).map((v) => showJob(current(v))), Diffs: null };
-    return { value, index: job?.ModifyIndex ?? tableIndex(context, "jobs") };
+    const value = rows.length === 0 ? undefined : { Versions: rows.sort((a, b) => b.Version - a.Version).map((v) => showJob(current(v))), Diffs: null, ...bodyMeta(index) };
+    return { value, index };
   });
 }
 
@@ -198,6 +199,11 @@ async function dispatch(context: ApiContext, request: ApiRequest, id: string): P
     priority: numberField(body, "Priority") ?? 0,
   });
   return writeJson({ DispatchedJobID: reply.dispatchedJobId, EvalID: reply.evalId, EvalCreateIndex: reply.evalCreateIndex, JobCreateIndex: reply.jobCreateIndex, Index: reply.index }, reply.index);
+}
+
+/** What some bodies repeat of the headers. */
+function bodyMeta(index: number): Record<string, unknown> {
+  return { Index: index, LastContact: 0, KnownLeader: true, NextToken: "" };
 }
 
 function byId(a: { readonly ID: string }, b: { readonly ID: string }): number {
