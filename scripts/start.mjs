@@ -16,7 +16,7 @@ if (args.some((a) => /^--?h(elp)?$/.test(a))) {
   console.log(`Usage: npm start -- [options]
 
   -port <n>           Port of the HTTP API (OUTRIDER_HTTP_PORT, default 4646)
-  -bind <address>     Address to listen on (OUTRIDER_BIND, default 127.0.0.1)
+  -bind <address>     Address to listen on (OUTRIDER_HTTP_BIND, default 127.0.0.1)
   -data-dir <path>    Where state and allocations are kept (OUTRIDER_DATA_DIR, default .outrider in the checkout)
   -no-samples         Start the agent alone
 
@@ -66,11 +66,14 @@ if (typeof first === "number") {
   process.exit(first || 1);
 }
 
+const { address } = first;
+const target = address.startsWith("unix://") ? { socketPath: address.slice(7) } : { host: new URL(address).hostname.replace(/^\[|\]$/g, ""), port: new URL(address).port };
+
 /** Talks to our own agent and to no other. */
 function call(method, path, body) {
   return new Promise((resolve, reject) => {
     const r = request(
-      { ...(first.socketPath ? { socketPath: first.socketPath } : { host: first.host, port: first.port }), method, path, headers: { "content-type": "application/json", ...(process.env.OUTRIDER_TOKEN ? { "x-nomad-token": process.env.OUTRIDER_TOKEN } : {}) } },
+      { ...target, method, path, headers: { "content-type": "application/json", ...(process.env.OUTRIDER_HTTP_TOKEN ? { "x-nomad-token": process.env.OUTRIDER_HTTP_TOKEN } : {}) } },
       (answer) => {
         let text = "";
         answer.setEncoding("utf8").on("data", (c) => (text += c));
@@ -93,7 +96,6 @@ function window(now) {
   return { start, end };
 }
 
-const address = first.socketPath ? `unix://${first.socketPath}` : `http://${first.host.includes(":") ? `[${first.host}]` : first.host}:${first.port}`;
 const hand = (...words) => `npm run --silent outrider -- ${words.join(" ")}${address === "http://127.0.0.1:4646" ? "" : ` -address=${address}`}`;
 const hhmm = (date) => date.toISOString().slice(11, 16);
 console.log(`Outrider is running. API: ${address}/v1/   Log: ${logFile}`);
@@ -104,7 +106,7 @@ if (samples) {
   const { start, end } = window(Date.now());
   for (const file of files) {
     const vars = file === "hello.nomad.hcl" ? ["-var", `window_start=${start.getUTCMinutes()} ${start.getUTCHours()} * * * *`, "-var", `window_end=${end.getUTCMinutes()} ${end.getUTCHours()}`] : [];
-    const done = spawnSync(process.execPath, [main, "job", "run", "-detach", `-address=${address}`, ...(process.env.OUTRIDER_TOKEN ? [`-token=${process.env.OUTRIDER_TOKEN}`] : []), ...vars, join(root, "examples/jobs", file)], { env, encoding: "utf8" });
+    const done = spawnSync(process.execPath, [main, "job", "run", "-detach", `-address=${address}`, ...(process.env.OUTRIDER_HTTP_TOKEN ? [`-token=${process.env.OUTRIDER_HTTP_TOKEN}`] : []), ...vars, join(root, "examples/jobs", file)], { env, encoding: "utf8" });
     if (done.status !== 0) console.error(`sample ${file}: ${done.stderr}`);
   }
   console.log(`

@@ -36,10 +36,10 @@ job "hello" {
           const { createServer } = require("node:http");
           const port = Number(process.env.NOMAD_PORT_http);
           const server = createServer((request, response) => {
-            console.log(`$${request.method} $${request.url}`);
+            console.log(request.method, request.url);
             response.end("hello from Outrider\n");
           });
-          server.listen(port, "127.0.0.1", () => console.log(`web: http://127.0.0.1:$${port}`));
+          server.listen(port, "127.0.0.1", () => console.log("web: http://127.0.0.1:" + port));
         JS
         ]
       }

@@ -1,4 +1,5 @@
 import type { Command } from "./command.ts";
+import { agent } from "./commands/agent.ts";
 import { allocLogs } from "./commands/alloc-logs.ts";
 import { allocPause } from "./commands/alloc-pause.ts";
 import { allocRestart } from "./commands/alloc-restart.ts";
@@ -15,6 +16,7 @@ import { version } from "./commands/version.ts";
 
 /** Every command of the program. */
 export const COMMANDS: readonly Command[] = [
+  agent,
   allocLogs,
   allocPause,
   allocRestart,

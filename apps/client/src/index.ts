@@ -1,0 +1,8 @@
+export {
+  type Agent,
+  type AgentConfig,
+  type AgentDeps,
+  type AgentSettings,
+  buildAgent,
+  resolveAgentConfig,
+} from "./agent/index.ts";
