@@ -10,7 +10,8 @@ import { evaluate, parse, stdlib } from "../src/index.ts";
 import type { Body } from "../src/index.ts";
 
 const PEER = "@cdktn/hcl2json 0.24.0";
-const oracle = createRequire(import.meta.url)("@cdktn/hcl2json") as {
+const require = createRequire(import.meta.url);
+const oracle = require("@cdktn/hcl2json") as {
   parse(filename: string, text: string): Promise<unknown>;
 };
 const folder = new URL("../test/fixtures/jobs/", import.meta.url);

@@ -107,11 +107,16 @@ export interface CallContext {
  * @public
  */
 export class FunctionError extends Error {
+  readonly code = "function-failed";
+  readonly recoverable = false;
+  /** Index of the argument at fault. */
   readonly argument: number | undefined;
 
   constructor(message: string, argument?: number) {
     super(message);
     this.name = "FunctionError";
     this.argument = argument;
+    // The brand of all Outrider packages, so that two installed copies still recognise their errors.
+    Object.defineProperty(this, Symbol.for("outrider.error"), { value: true });
   }
 }

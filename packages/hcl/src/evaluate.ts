@@ -210,7 +210,10 @@ const template = (s: EvalState, e: TemplateExpression, scope: Scope): string => 
   let failed = false;
   for (const part of e.parts) {
     try {
-      const piece = part.kind === "literal" && typeof part.value === "string" ? part.value : asText(s, evaluateIn(s, part, scope), part);
+      const piece =
+        part.kind === "literal" && typeof part.value === "string"
+          ? part.value
+          : asText(s, evaluateIn(s, part, scope), part);
       s.charge(1, piece.length);
       text += piece;
     } catch (error) {

@@ -28,7 +28,6 @@ export const BOOL: HclType = { kind: "bool" };
 export const ANY: HclType = { kind: "any" };
 export const listOf = (element: HclType): HclType => ({ kind: "list", element });
 export const setOf = (element: HclType): HclType => ({ kind: "set", element });
-export const mapOf = (element: HclType): HclType => ({ kind: "map", element });
 
 /** The type as it is written. */
 export const typeText = (t: HclType): string => {

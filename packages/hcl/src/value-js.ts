@@ -33,5 +33,12 @@ export const valueFromJs = (x: unknown): Value => {
   if (typeof x === "object" && (Object.getPrototypeOf(x) === null || Object.getPrototypeOf(x) === Object.prototype)) {
     return new Map(Object.entries(x).map(([k, v]) => [k, valueFromJs(v)]));
   }
-  throw new TypeError(`cannot make a value of ${typeof x === "object" ? "a class instance" : typeof x}`);
+  const text = typeof x === "object" ? "a class instance" : typeof x;
+  throw Object.assign(new TypeError(`cannot make a value of ${text}`), {
+    [Symbol.for("outrider.error")]: true,
+    code: "invalid-argument",
+    field: "x",
+    text,
+    recoverable: false,
+  });
 };

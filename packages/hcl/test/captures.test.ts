@@ -21,7 +21,12 @@ describe("job files that Nomad 2.0.5 accepts", () => {
 
   it.each(Object.entries(values))("gives the recorded values of %s", (name, want) => {
     const task = child(child(child(parse(read(`jobs/${name}.nomad.hcl`)).body, "job").body, "group").body, "task").body;
-    const text = (v: Value): unknown => (typeof v === "boolean" || typeof v === "number" ? String(v) : typeof v === "object" && v !== null && !Array.isArray(v) && !(v instanceof Map) ? numberText(v as never) : v);
+    const text = (v: Value): unknown =>
+      typeof v === "boolean" || typeof v === "number"
+        ? String(v)
+        : typeof v === "object" && v !== null && !Array.isArray(v) && !(v instanceof Map)
+          ? numberText(v as never)
+          : v;
     if (name === "unicode-names") {
       expect(valueToJs(value(task.attribute("env")?.expression as Expression))).toEqual(want.env);
     } else if (want.env !== null) {
@@ -30,7 +35,9 @@ describe("job files that Nomad 2.0.5 accepts", () => {
     }
     const config = child(task, "config").body.attributes.map((a) => [a.name, valueToJs(value(a.expression))]);
     expect(Object.fromEntries(config)).toEqual(want.config);
-    const templates = task.blocks.filter((b) => b.type === "template").map((b) => value(b.body.attribute("data")?.expression as Expression));
+    const templates = task.blocks
+      .filter((b) => b.type === "template")
+      .map((b) => value(b.body.attribute("data")?.expression as Expression));
     expect(templates).toEqual(want.templates);
   });
 });

@@ -3,7 +3,8 @@ import { compare, compareMutants, jobFiles, summary } from "./differential.ts";
 
 describe("the official parser", () => {
   it("gives the same values for every job file", async () => {
-    for (const { name, text } of jobFiles()) expect({ name, ...(await compare(text)), text: "" }).toEqual({ name, kind: "same", detail: "", text: "" });
+    for (const { name, text } of jobFiles())
+      expect({ name, ...(await compare(text)), text: "" }).toEqual({ name, kind: "same", detail: "", text: "" });
   });
 
   // The whole of 2,000 mutants is scripts/differential.mjs.

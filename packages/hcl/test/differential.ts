@@ -6,7 +6,8 @@ import { bodyToJson, type Json } from "./hcl2json.ts";
 import { mutate, random } from "./mutants.ts";
 
 // The oracle is CommonJS and made for tests only.
-const oracle = createRequire(import.meta.url)("@cdktn/hcl2json") as {
+const require = createRequire(import.meta.url);
+const oracle = require("@cdktn/hcl2json") as {
   parse(filename: string, text: string): Promise<Json>;
 };
 

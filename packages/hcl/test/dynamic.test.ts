@@ -1,31 +1,60 @@
 import { describe, expect, it } from "vitest";
 import { evaluate, expandDynamicBlocks, parse, stdlib } from "../src/index.ts";
-import type { EvalContext, ExpandedBody } from "../src/index.ts";
+import { toText } from "../src/convert.ts";
+import type { EvalContext, ExpandedBody, Value } from "../src/index.ts";
 
-const context: EvalContext = { functions: stdlib, variables: { list: ["a", "b"], map: new Map([["y", 2], ["x", 1]]) } };
+const context: EvalContext = {
+  functions: stdlib,
+  variables: {
+    list: ["a", "b"],
+    map: new Map([
+      ["y", 2],
+      ["x", 1],
+    ]),
+  },
+};
 
 const show = (body: ExpandedBody): unknown[] => [
-  ...body.attributes.map((a) => `${a.name}=${String(evaluate(a.expression, body.context).value)}`),
+  ...body.attributes.map((a) => `${a.name}=${toText(evaluate(a.expression, body.context).value as Value)}`),
   ...body.blocks.map((b) => [[b.type, ...b.labels.map((l) => l.value)].join(" "), ...show(b.body)]),
 ];
 const expand = (text: string): unknown[] => show(expandDynamicBlocks(parse(text).body, context).body);
-const errors = (text: string): string[] => expandDynamicBlocks(parse(text).body, context).diagnostics.map((d) => `${d.code} ${d.subject.start.line}:${d.subject.start.column}`);
+const errors = (text: string): string[] =>
+  expandDynamicBlocks(parse(text).body, context).diagnostics.map(
+    (d) => `${d.code} ${d.subject.start.line}:${d.subject.start.column}`,
+  );
 
 describe("expandDynamicBlocks", () => {
   it("makes a block for each item, in its own scope", () => {
-    expect(expand('a = 1\ndynamic "t" {\n for_each = list\n labels = ["l-${t.value}"]\n content {\n  k = t.key\n  v = t.value\n }\n}\nb {}\n')).toEqual(["a=1", ["t l-a", "k=0", "v=a"], ["t l-b", "k=1", "v=b"], ["b"]]);
+    expect(
+      expand(
+        'a = 1\ndynamic "t" {\n for_each = list\n labels = ["l-${t.value}"]\n content {\n  k = t.key\n  v = t.value\n }\n}\nb {}\n',
+      ),
+    ).toEqual(["a=1", ["t l-a", "k=0", "v=a"], ["t l-b", "k=1", "v=b"], ["b"]]);
   });
 
   it("runs over maps in the order of their keys, with a named iterator", () => {
-    expect(expand('dynamic "t" {\n for_each = map\n iterator = it\n content {\n  k = "${it.key}${it.value}"\n }\n}\n')).toEqual([["t", "k=x1"], ["t", "k=y2"]]);
+    expect(
+      expand('dynamic "t" {\n for_each = map\n iterator = it\n content {\n  k = "${it.key}${it.value}"\n }\n}\n'),
+    ).toEqual([
+      ["t", "k=x1"],
+      ["t", "k=y2"],
+    ]);
   });
 
   it("expands inside of made and of plain blocks", () => {
-    expect(expand('o {\n dynamic "t" {\n  for_each = list\n  content {\n   dynamic "u" {\n    for_each = [t.value]\n    content {\n     v = "${t.key}${u.value}"\n    }\n   }\n  }\n }\n}\n')).toEqual([["o", ["t", ["u", "v=0a"]], ["t", ["u", "v=1b"]]]]);
+    expect(
+      expand(
+        'o {\n dynamic "t" {\n  for_each = list\n  content {\n   dynamic "u" {\n    for_each = [t.value]\n    content {\n     v = "${t.key}${u.value}"\n    }\n   }\n  }\n }\n}\n',
+      ),
+    ).toEqual([["o", ["t", ["u", "v=0a"]], ["t", ["u", "v=1b"]]]]);
   });
 
   it("tells where a made block comes from", () => {
-    const { body } = expandDynamicBlocks(parse('dynamic "t" {\n for_each = [1]\n content {\n x = 1\n }\n}\np {}\n').body, context);
+    const { body } = expandDynamicBlocks(
+      parse('dynamic "t" {\n for_each = [1]\n content {\n x = 1\n }\n}\np {}\n').body,
+      context,
+    );
     const [made, plain] = body.blocks;
     expect(made?.dynamic?.type).toBe("dynamic");
     expect(made?.source.type).toBe("content");

@@ -3,7 +3,11 @@ import type { EvalContext } from "../src/index.ts";
 
 /** Plain JavaScript of a value, `undefined` never. */
 const plain = (x: unknown): unknown =>
-  Array.isArray(x) ? x.map(plain) : x !== null && typeof x === "object" ? Object.fromEntries(Object.entries(x).map(([k, v]) => [k, plain(v)])) : x;
+  Array.isArray(x)
+    ? x.map(plain)
+    : x !== null && typeof x === "object"
+      ? Object.fromEntries(Object.entries(x).map(([k, v]) => [k, plain(v)]))
+      : x;
 
 /** Value of an expression as JavaScript, or `code line:column` of the first error. */
 export const ev = (text: string, variables: Record<string, unknown> = {}, more: Partial<EvalContext> = {}): unknown => {
@@ -14,7 +18,9 @@ export const ev = (text: string, variables: Record<string, unknown> = {}, more: 
   return result.value === undefined ? place(result.diagnostics) : plain(valueToJs(result.value));
 };
 
-export const place = (diagnostics: readonly { code: string; subject: { start: { line: number; column: number } } }[]): string =>
+export const place = (
+  diagnostics: readonly { code: string; subject: { start: { line: number; column: number } } }[],
+): string =>
   diagnostics.map((d) => `${d.code} ${d.subject.start.line}:${d.subject.start.column}`)[0] ?? "no diagnostic";
 
 /** Detail of the first error. */

@@ -3,7 +3,15 @@ import { evaluate, FunctionError, parse, parseExpression, parseTemplate, sourceT
 import type { EvalContext, Expression, HclFunction } from "../src/index.ts";
 import { ev, place, why } from "./ev.ts";
 
-const vars = { s: "text", n: 5, b: true, l: [1, "two", null], m: { b: 2, a: 1 }, o: { x: { y: [10, 20] } }, nothing: null };
+const vars = {
+  s: "text",
+  n: 5,
+  b: true,
+  l: [1, "two", null],
+  m: { b: 2, a: 1 },
+  o: { x: { y: [10, 20] } },
+  nothing: null,
+};
 
 describe("values", () => {
   it.each<[string, unknown]>([
@@ -92,15 +100,21 @@ describe("values", () => {
     ["[for k, v in m : k]", ["a", "b"]],
     ["{for k, v in m : v => k}", { 1: "a", 2: "b" }],
     ['{for x in ["a", "b", "a"] : x => 1...}', { a: [1, 1], b: [1] }],
-    ["[for x in [1, 2] : [for y in [10, 20] : x + y]]", [[11, 21], [12, 22]]],
-    ["{a = 1, \"b\" = 2, (s) = 3, 4 = 5, true = 6, null : 7}", { a: 1, b: 2, text: 3, 4: 5, true: 6, null: 7 }],
+    [
+      "[for x in [1, 2] : [for y in [10, 20] : x + y]]",
+      [
+        [11, 21],
+        [12, 22],
+      ],
+    ],
+    ['{a = 1, "b" = 2, (s) = 3, 4 = 5, true = 6, null : 7}', { a: 1, b: 2, text: 3, 4: 5, true: 6, null: 7 }],
     ['{"${s}-x" = 1}', { "text-x": 1 }],
     ["{a = 1, a = 2}", { a: 2 }],
     ["{\n a = 1\n\n b = 2, c = 3\n}", { a: 1, b: 2, c: 3 }],
     ["o.x.y[1]", 20],
     ['o["x"].y.0', 10],
     ['l["1"]', "two"],
-    ["m[s == \"text\" ? \"a\" : \"b\"]", 1],
+    ['m[s == "text" ? "a" : "b"]', 1],
     ["[10, 20][n - 4]", 20],
     ["{1 = 2}[1]", 2],
     ["[{a = 1}, {a = 2}][*].a", [1, 2]],
@@ -119,7 +133,7 @@ describe("values", () => {
     ["can(o.x)", true],
     ["[for x in [1] : try(x.y, x)]", [1]],
     ["convert([1, 2], list(string))", ["1", "2"]],
-    ["convert({a = \"1\"}, object({a = number, b = optional(bool, true)}))", { a: 1, b: true }],
+    ['convert({a = "1"}, object({a = number, b = optional(bool, true)}))', { a: 1, b: true }],
   ])("of %s", (text, want) => {
     expect(ev(text, vars)).toEqual(want);
   });
@@ -179,14 +193,14 @@ describe("errors", () => {
     ['upper("a", "b")', "too-many-arguments 1:13"],
     ["upper(null)", "invalid-argument 1:7"],
     ["upper([])", "invalid-argument 1:7"],
-    ["join(\",\", 5)", "invalid-argument 1:11"],
-    ["join(\",\", [[]])", "invalid-argument 1:11"],
+    ['join(",", 5)', "invalid-argument 1:11"],
+    ['join(",", [[]])', "invalid-argument 1:11"],
     ["max(5...)", "invalid-argument 1:5"],
     ["max(null...)", "invalid-argument 1:5"],
     ["upper(x)", "unknown-variable 1:7"],
     ["try([x]...)", "unknown-variable 1:6"],
     ["try([1]...)", "invalid-argument 1:5"],
-    ["jsondecode(\"{\")", "function-failed 1:1"],
+    ['jsondecode("{")', "function-failed 1:1"],
     ["try(x, y)", "function-failed 1:1"],
     ["convert(1, nope)", "invalid-type 1:12"],
     ['convert("a", number)', "function-failed 1:10"],
@@ -196,7 +210,10 @@ describe("errors", () => {
   });
 
   it("are reported for all independent parts", () => {
-    const all = (text: string): string[] => evaluate(parseExpression(text).expression as Expression, { functions: stdlib }).diagnostics.map((d) => `${d.code}@${d.subject.start.column}`);
+    const all = (text: string): string[] =>
+      evaluate(parseExpression(text).expression as Expression, { functions: stdlib }).diagnostics.map(
+        (d) => `${d.code}@${d.subject.start.column}`,
+      );
     expect(all("[a, 1, b]")).toEqual(["unknown-variable@2", "unknown-variable@8"]);
     expect(all("{x = a, y = b}")).toEqual(["unknown-variable@6", "unknown-variable@13"]);
     expect(all('"${a}-${b}"')).toEqual(["unknown-variable@4", "unknown-variable@9"]);
@@ -208,7 +225,9 @@ describe("errors", () => {
     expect(why('join(",", 5)')).toBe('Invalid value for "lists": list of string required, but have number.');
     expect(why('join(",", [1, []])')).toBe('Invalid value for "lists" at [1]: string required, but have tuple.');
     expect(why("x")).toBe('There is no variable named "x".');
-    expect(why('try(upper(), lower(1, 2))')).toMatch(/^The call of try failed: no expression has a value; the last one says: lower takes/);
+    expect(why("try(upper(), lower(1, 2))")).toMatch(
+      /^The call of try failed: no expression has a value; the last one says: lower takes/,
+    );
   });
 });
 
@@ -219,7 +238,13 @@ describe("contexts", () => {
   };
 
   it("look names up outwards, maps and objects alike", () => {
-    const outer: EvalContext = { variables: new Map([["a", 1], ["b", 2]]), functions: new Map<string, HclFunction>([["f", { params: [], call: () => "f" }]]) };
+    const outer: EvalContext = {
+      variables: new Map([
+        ["a", 1],
+        ["b", 2],
+      ]),
+      functions: new Map<string, HclFunction>([["f", { params: [], call: () => "f" }]]),
+    };
     const inner: EvalContext = { variables: { a: 10 }, parent: outer };
     expect(of("a + b", inner)).toBe(12);
     expect(of("f()", inner)).toBe("f");
@@ -231,7 +256,9 @@ describe("contexts", () => {
     const keep: EvalContext = { unknownTraversal: "keep-text", variables: { known: 1 } };
     expect(of("attr.kernel.name", keep)).toBe("${attr.kernel.name}");
     expect(of('"${ attr.kernel.name }"', keep)).toBe("${attr.kernel.name}");
-    expect(of('"--ip=${NOMAD_IP_http} ${env["HOME"]} ${known}"', { parent: keep })).toBe('--ip=${NOMAD_IP_http} ${env["HOME"]} 1');
+    expect(of('"--ip=${NOMAD_IP_http} ${env["HOME"]} ${known}"', { parent: keep })).toBe(
+      '--ip=${NOMAD_IP_http} ${env["HOME"]} 1',
+    );
     expect(of("known.x", keep)).toBe("unknown-attribute 1:6");
   });
 
@@ -255,14 +282,22 @@ describe("contexts", () => {
     expect(() => of("[a]", { unknownTraversal: unknown })).toThrow("bang");
     expect(() => of("{x = a}", { unknownTraversal: unknown })).toThrow("bang");
     expect(() => of('"a${a}"', { unknownTraversal: unknown })).toThrow("bang");
-    expect(() => of("f(a)", { functions: { f: { ...boom, params: [{ name: "x", type: "dynamic" }] } }, unknownTraversal: unknown })).toThrow("bang");
+    expect(() =>
+      of("f(a)", {
+        functions: { f: { ...boom, params: [{ name: "x", type: "dynamic" }] } },
+        unknownTraversal: unknown,
+      }),
+    ).toThrow("bang");
     expect(() => of("true ? 1 : a", { unknownTraversal: unknown })).toThrow("bang");
   });
 
   it("let a function point at its argument, use its scope and count its work", () => {
     const functions: Record<string, HclFunction> = {
       second: {
-        params: [{ name: "a", type: "dynamic" }, { name: "b", type: "dynamic" }],
+        params: [
+          { name: "a", type: "dynamic" },
+          { name: "b", type: "dynamic" },
+        ],
         call: () => {
           throw new FunctionError("no", 1);
         },
@@ -271,10 +306,18 @@ describe("contexts", () => {
         params: [{ name: "e", type: "expression" }],
         call: (_, c) => {
           c.charge(1);
-          return [c.evaluate(c.expressions[0] as Expression).value ?? "none", sourceText((c.expressions[0] as Expression).range)];
+          return [
+            c.evaluate(c.expressions[0] as Expression).value ?? "none",
+            sourceText((c.expressions[0] as Expression).range),
+          ];
         },
       },
     };
+    expect(new FunctionError("x")).toMatchObject({
+      code: "function-failed",
+      recoverable: false,
+      [Symbol.for("outrider.error")]: true,
+    });
     expect(of("second(1, 2 + 3)", { functions })).toBe("function-failed 1:11");
     expect(of("[for x in [1] : twice(x + 1)]", { functions })).toEqual([[2, "x + 1"]]);
   });
@@ -283,12 +326,17 @@ describe("contexts", () => {
 describe("templates", () => {
   it("evaluate a bare template", () => {
     const { expression } = parseTemplate('Hello ${name}%{ if loud }!%{ endif } "quoted" \\n');
-    expect(evaluate(expression as Expression, { variables: { name: "you", loud: true } }).value).toBe('Hello you! "quoted" \\n');
+    expect(evaluate(expression as Expression, { variables: { name: "you", loud: true } }).value).toBe(
+      'Hello you! "quoted" \\n',
+    );
     expect(evaluate(parseTemplate("").expression as Expression, {}).value).toBe("");
   });
 
   it("keep values of heredocs in files", () => {
     const { body } = parse("a = [<<E\nx\nE\n, 1]\nb = upper(<<-E\n  y\n  E\n)\n");
-    expect(body.attributes.map((a) => evaluate(a.expression, { functions: stdlib }).value)).toEqual([["x\n", 1], "Y\n"]);
+    expect(body.attributes.map((a) => evaluate(a.expression, { functions: stdlib }).value)).toEqual([
+      ["x\n", 1],
+      "Y\n",
+    ]);
   });
 });

@@ -1,16 +1,73 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { evaluate, HclNumber, parse, parseExpression, parseTemplate, sourceText, stdlib, valueFromJs, valueToJs } from "../src/index.ts";
+import {
+  evaluate,
+  HclNumber,
+  parse,
+  parseExpression,
+  parseTemplate,
+  sourceText,
+  stdlib,
+  valueFromJs,
+  valueToJs,
+} from "../src/index.ts";
 import type { Expression } from "../src/index.ts";
 
 const ev = (text: string, x: unknown = null): unknown => {
-  const { value, diagnostics } = evaluate(parseExpression(text).expression as Expression, { functions: stdlib, variables: { x: valueFromJs(x) } });
+  const { value, diagnostics } = evaluate(parseExpression(text).expression as Expression, {
+    functions: stdlib,
+    variables: { x: valueFromJs(x) },
+  });
   expect(diagnostics).toEqual([]);
   return valueToJs(value as never);
 };
 
-const pieces = fc.constantFrom('"', "${", "%{", "}", "{", "[", "]", "(", ")", "=", "\n", "<<E\n", "<<-E\n", "E\n", "a", " b ", "1", ".", ",", "for", " in ", ":", "?", "...", "=>", "~", "#", "/*", "*/", "\\", "*", "if", "endif", "else", "é", "\r\n", "\ud800", "!", "-", "+");
-const messy = fc.oneof(fc.array(pieces, { maxLength: 60 }).map((p) => p.join("")), fc.string({ unit: "binary", maxLength: 100 }));
+const pieces = fc.constantFrom(
+  '"',
+  "${",
+  "%{",
+  "}",
+  "{",
+  "[",
+  "]",
+  "(",
+  ")",
+  "=",
+  "\n",
+  "<<E\n",
+  "<<-E\n",
+  "E\n",
+  "a",
+  " b ",
+  "1",
+  ".",
+  ",",
+  "for",
+  " in ",
+  ":",
+  "?",
+  "...",
+  "=>",
+  "~",
+  "#",
+  "/*",
+  "*/",
+  "\\",
+  "*",
+  "if",
+  "endif",
+  "else",
+  "é",
+  "\r\n",
+  "\ud800",
+  "!",
+  "-",
+  "+",
+);
+const messy = fc.oneof(
+  fc.array(pieces, { maxLength: 60 }).map((p) => p.join("")),
+  fc.string({ unit: "binary", maxLength: 100 }),
+);
 
 describe("any text", () => {
   it("gives a tree and diagnostics inside of it, never an exception", () => {
@@ -38,38 +95,64 @@ describe("any text", () => {
 
   it("is the same as bytes", () => {
     fc.assert(
-      fc.property(fc.oneof(messy.filter((t) => t.isWellFormed()), fc.string({ unit: "grapheme" })), (text) => {
-        expect(JSON.stringify(parse(new TextEncoder().encode(text)).diagnostics)).toBe(JSON.stringify(parse(text).diagnostics));
-      }),
+      fc.property(
+        fc.oneof(
+          messy.filter((t) => t === new TextDecoder().decode(new TextEncoder().encode(t))),
+          fc.string({ unit: "grapheme" }),
+        ),
+        (text) => {
+          expect(JSON.stringify(parse(new TextEncoder().encode(text)).diagnostics)).toBe(
+            JSON.stringify(parse(text).diagnostics),
+          );
+        },
+      ),
     );
   });
 });
 
 describe("data", () => {
-  const literal = (text: string): string => `"${text.replace(/[\\"]/g, "\\$&").replaceAll("\n", "\\n").replaceAll("\r", "\\r").replaceAll("${", "$$${").replaceAll("%{", "%%{")}"`;
+  const literal = (text: string): string =>
+    `"${text.replace(/[\\"]/g, "\\$&").replaceAll("\n", "\\n").replaceAll("\r", "\\r").replaceAll("${", "$$${").replaceAll("%{", "%%{")}"`;
 
   it("of a quoted string is the string", () => {
-    fc.assert(fc.property(fc.string({ unit: "grapheme" }).filter((s) => !/[$%][$%]\{|\$\$|%%/.test(s)), (s) => void expect(ev(literal(s))).toBe(s)));
+    fc.assert(
+      fc.property(
+        fc.string({ unit: "grapheme" }).filter((s) => !/[$%][$%]\{|\$\$|%%/.test(s)),
+        (s) => {
+          expect(ev(literal(s))).toBe(s);
+        },
+      ),
+    );
   });
 
   it("survives JSON and YAML", () => {
-    const data = fc.jsonValue({ maxDepth: 4, noUnicodeString: false }).map((x) => JSON.parse(JSON.stringify(x).replaceAll("__proto__", "proto")) as unknown);
+    const data = fc
+      .jsonValue({ maxDepth: 4, noUnicodeString: false })
+      .map((x) => JSON.parse(JSON.stringify(x).replaceAll("__proto__", "proto")) as unknown);
     const plain = (x: unknown): unknown => JSON.parse(JSON.stringify(x)) as unknown;
-    fc.assert(fc.property(data, (x) => void expect(plain(ev("jsondecode(jsonencode(x))", x))).toEqual(plain(x))));
-    fc.assert(fc.property(data, (x) => void expect(plain(ev("yamldecode(yamlencode(x))", x))).toEqual(plain(x))));
+    fc.assert(
+      fc.property(data, (x) => {
+        expect(plain(ev("jsondecode(jsonencode(x))", x))).toEqual(plain(x));
+        expect(plain(ev("yamldecode(yamlencode(x))", x))).toEqual(plain(x));
+      }),
+    );
   });
 
   it("of whole numbers is exact", () => {
     fc.assert(
-      fc.property(fc.bigInt({ min: -(2n ** 200n), max: 2n ** 200n }), fc.bigInt({ min: -(2n ** 200n), max: 2n ** 200n }), (a, b) => {
-        const js = (n: bigint): string => String(BigInt(ev(`${n}`) as number | bigint));
-        expect(js(a)).toBe(String(a));
-        expect(String(BigInt(ev(`${a} + ${b}`) as bigint))).toBe(String(a + b));
-        expect(String(BigInt(ev(`${a} - ${b}`) as bigint))).toBe(String(a - b));
-        expect(String(BigInt(ev(`${a} * ${b}`) as bigint))).toBe(String(a * b));
-        expect(ev(`${a} < ${b}`)).toBe(a < b);
-        if (b !== 0n) expect(String(BigInt(ev(`${a} % ${b}`) as bigint))).toBe(String(a % b));
-      }),
+      fc.property(
+        fc.bigInt({ min: -(2n ** 200n), max: 2n ** 200n }),
+        fc.bigInt({ min: -(2n ** 200n), max: 2n ** 200n }),
+        (a, b) => {
+          const js = (n: bigint): string => String(BigInt(ev(`${n}`) as number | bigint));
+          expect(js(a)).toBe(String(a));
+          expect(String(BigInt(ev(`${a} + ${b}`) as bigint))).toBe(String(a + b));
+          expect(String(BigInt(ev(`${a} - ${b}`) as bigint))).toBe(String(a - b));
+          expect(String(BigInt(ev(`${a} * ${b}`) as bigint))).toBe(String(a * b));
+          expect(ev(`${a} < ${b}`)).toBe(a < b);
+          if (b !== 0n) expect(String(BigInt(ev(`${a} % ${b}`) as bigint))).toBe(String(a % b));
+        },
+      ),
     );
   });
 

@@ -43,16 +43,24 @@ describe("nesting", () => {
     expect(place(evaluate(deep as never, { limits: { maxDepth: 100 } }).diagnostics)).toBe("limit-exceeded 1:101");
     const chain = parseExpression(`${"true ? 1 : ".repeat(20_000)}1`, { maxDepth: 1e9 });
     if (chain.expression !== undefined) {
-      expect(evaluate(chain.expression, { limits: { maxDepth: 1e9 } }).diagnostics.map((d) => d.code)).toEqual(["limit-exceeded"]);
+      expect(evaluate(chain.expression, { limits: { maxDepth: 1e9 } }).diagnostics.map((d) => d.code)).toEqual([
+        "limit-exceeded",
+      ]);
     }
     let value: unknown[] = [];
     for (let i = 0; i < 100_000; i++) value = [value];
-    expect(evaluate(parseExpression("flatten(x)").expression as never, { variables: { x: value as never }, functions: stdlib }).diagnostics.map((d) => d.code)).toEqual(["limit-exceeded"]);
+    expect(
+      evaluate(parseExpression("flatten(x)").expression as never, {
+        variables: { x: value as never },
+        functions: stdlib,
+      }).diagnostics.map((d) => d.code),
+    ).toEqual(["limit-exceeded"]);
   });
 });
 
 describe("size", () => {
-  const fill = (unit: string, megabytes: number): string => unit.repeat(Math.ceil((megabytes * 1024 * 1024) / unit.length));
+  const fill = (unit: string, megabytes: number): string =>
+    unit.repeat(Math.ceil((megabytes * 1024 * 1024) / unit.length));
   // The machine may be busy: these are bounds on work, not a measurement.
   const timeout = 60_000;
 
@@ -74,12 +82,19 @@ describe("size", () => {
     timeout,
   );
 
-  it("takes 10 MB of text in a heredoc", () => {
-    expect(parse(`a = <<E\n${fill("line of text\n", 10)}E\n`).diagnostics).toEqual([]);
-  }, timeout);
+  it(
+    "takes 10 MB of text in a heredoc",
+    () => {
+      expect(parse(`a = <<E\n${fill("line of text\n", 10)}E\n`).diagnostics).toEqual([]);
+    },
+    timeout,
+  );
 
   it("refuses a text above the limit without reading it", () => {
-    expect(parse("a = 1", { maxBytes: 4 })).toMatchObject({ diagnostics: [{ code: "too-large" }], body: { attributes: [] } });
+    expect(parse("a = 1", { maxBytes: 4 })).toMatchObject({
+      diagnostics: [{ code: "too-large" }],
+      body: { attributes: [] },
+    });
     expect(parseExpression(new Uint8Array(5), { maxBytes: 4 }).diagnostics[0]?.code).toBe("too-large");
   });
 });

@@ -15,7 +15,10 @@ describe("HclNumber", () => {
     ["+2E2", "200"],
     ["123456789012345678901234567890", "123456789012345678901234567890"],
     ["0.1", "0.1"],
-    ["3.141592653589793238462643383279502884197169399375105820974944", "3.141592653589793238462643383279502884197169399375105820974944"],
+    [
+      "3.141592653589793238462643383279502884197169399375105820974944",
+      "3.141592653589793238462643383279502884197169399375105820974944",
+    ],
     ["1e400", `1${"0".repeat(400)}`],
     ["1e-400", `0.${"0".repeat(399)}1`],
     ["1267650600228229401496703205376", "1267650600228229401496703205376"],
@@ -25,18 +28,40 @@ describe("HclNumber", () => {
     expect(n(text).toString()).toBe(want);
   });
 
-  it.each(["", "x", "1.", ".5", "1e", "--1", "0x1", "1e10001", "1e-10001", " 1", "1_0", "9".repeat(100_001)])("refuses %.20s", (text) => {
-    expect(HclNumber.parse(text)).toBeUndefined();
-  });
+  it.each(["", "x", "1.", ".5", "1e", "--1", "0x1", "1e10001", "1e-10001", " 1", "1_0", "9".repeat(100_001)])(
+    "refuses %.20s",
+    (text) => {
+      expect(HclNumber.parse(text)).toBeUndefined();
+    },
+  );
 
   it("tells whole numbers and cuts fractions off", () => {
     expect([n("1.5").isInteger(), n("1e30").isInteger()]).toEqual([false, true]);
-    expect([n("1.9").toBigInt(), n("-1.9").toBigInt(), n("1e20").toBigInt()]).toEqual([1n, -1n, 100000000000000000000n]);
+    expect([n("1.9").toBigInt(), n("-1.9").toBigInt(), n("1e20").toBigInt()]).toEqual([
+      1n,
+      -1n,
+      100000000000000000000n,
+    ]);
     expect([n("-1").sign, n("0").sign, n("2").sign]).toEqual([-1, 0, 1]);
     expect(JSON.stringify(n("1.5"))).toBe('"1.5"');
   });
 
-  it.each(["0", "1", "-0.1", "1e22", "123456789.123456789", "9007199254740993", "1.7976931348623157e308", "1e309", "5e-324", "2.2250738585072014e-308", "4.9e-324", "1e-400", "0.30000000000000004", "8.5e-310"])("rounds %s to the JavaScript number that JavaScript reads", (text) => {
+  it.each([
+    "0",
+    "1",
+    "-0.1",
+    "1e22",
+    "123456789.123456789",
+    "9007199254740993",
+    "1.7976931348623157e308",
+    "1e309",
+    "5e-324",
+    "2.2250738585072014e-308",
+    "4.9e-324",
+    "1e-400",
+    "0.30000000000000004",
+    "8.5e-310",
+  ])("rounds %s to the JavaScript number that JavaScript reads", (text) => {
     expect(n(text).toNumber()).toBe(Number(text));
   });
 
@@ -68,7 +93,15 @@ describe("HclNumber", () => {
   });
 
   it("writes numbers without exponent", () => {
-    expect([1, -0.5, 1e21, 1e-7, Infinity, -Infinity, NaN].map(numberText)).toEqual(["1", "-0.5", "1000000000000000000000", "0.0000001", "inf", "-inf", "nan"]);
+    expect([1, -0.5, 1e21, 1e-7, Infinity, -Infinity, NaN].map(numberText)).toEqual([
+      "1",
+      "-0.5",
+      "1000000000000000000000",
+      "0.0000001",
+      "inf",
+      "-inf",
+      "nan",
+    ]);
     expect(numberText(n("12345678901234567890"))).toBe("12345678901234567890");
   });
 });

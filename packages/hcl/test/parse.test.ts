@@ -117,16 +117,32 @@ describe("error places", () => {
   });
 
   it("reports several errors in one text and keeps what is right", () => {
-    const { body, diagnostics } = parse('a = ]\nb = 1\nc "x" {\n  d = "open\n  e = [1, 2\n  f = 3\n}\ng = (\n}\nh = 2\n');
-    expect(diagnostics.map((d) => d.code)).toEqual(["newline-in-string", "invalid-expression", "unterminated-template", "missing-separator", "invalid-expression", "missing-item"]);
+    const { body, diagnostics } = parse(
+      'a = ]\nb = 1\nc "x" {\n  d = "open\n  e = [1, 2\n  f = 3\n}\ng = (\n}\nh = 2\n',
+    );
+    expect(diagnostics.map((d) => d.code)).toEqual([
+      "newline-in-string",
+      "invalid-expression",
+      "unterminated-template",
+      "missing-separator",
+      "invalid-expression",
+      "missing-item",
+    ]);
     expect(body.attributes.map((a) => a.name)).toEqual(["b", "h"]);
     expect(body.blocks.map((b) => b.body.attributes.map((a) => a.name))).toEqual([[]]);
-    expect(parse("x = 1 2\ny = {\n  z = ]\n  }\nk { l = 1 m = 2 }\nn = 5").body.attributes.map((a) => a.name)).toEqual(["n"]);
+    expect(parse("x = 1 2\ny = {\n  z = ]\n  }\nk { l = 1 m = 2 }\nn = 5").body.attributes.map((a) => a.name)).toEqual([
+      "n",
+    ]);
   });
 
   it("stops after as many diagnostics as were asked for", () => {
     const { body, diagnostics } = parse("a = ]\n".repeat(10), { maxDiagnostics: 3 });
-    expect(diagnostics.map((d) => d.code)).toEqual(["invalid-expression", "invalid-expression", "invalid-expression", "too-many-errors"]);
+    expect(diagnostics.map((d) => d.code)).toEqual([
+      "invalid-expression",
+      "invalid-expression",
+      "invalid-expression",
+      "too-many-errors",
+    ]);
     expect(body.attributes).toEqual([]);
     expect(parse("$".repeat(5000)).diagnostics).toHaveLength(1001);
   });
@@ -139,10 +155,24 @@ describe("encodings", () => {
   });
 
   it("finds the byte that is not UTF-8", () => {
-    const bytes = (...parts: (string | number[])[]): Uint8Array => Uint8Array.from(parts.flatMap((p) => (typeof p === "string" ? [...new TextEncoder().encode(p)] : p)));
-    for (const bad of [[0xff], [0xc3], [0xc0, 0x80], [0xe0, 0x80, 0x80], [0xed, 0xa0, 0x80], [0xf0, 0x80, 0x80, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x82], [0xf0, 0x9f, 0x98]]) {
+    const bytes = (...parts: (string | number[])[]): Uint8Array =>
+      Uint8Array.from(parts.flatMap((p) => (typeof p === "string" ? [...new TextEncoder().encode(p)] : p)));
+    for (const bad of [
+      [0xff],
+      [0xc3],
+      [0xc0, 0x80],
+      [0xe0, 0x80, 0x80],
+      [0xed, 0xa0, 0x80],
+      [0xf0, 0x80, 0x80, 0x80],
+      [0xf4, 0x90, 0x80, 0x80],
+      [0xe2, 0x82],
+      [0xf0, 0x9f, 0x98],
+    ]) {
       const d = parse(bytes('é = "', bad, '"\n')).diagnostics[0];
-      expect(d).toMatchObject({ code: "invalid-encoding", subject: { start: { line: 1, column: 6, byte: 6 }, end: { byte: 7 } } });
+      expect(d).toMatchObject({
+        code: "invalid-encoding",
+        subject: { start: { line: 1, column: 6, byte: 6 }, end: { byte: 7 } },
+      });
     }
     expect(first("a = \ud800")).toBe("invalid-encoding 1:5");
     expect(parse(bytes("a = <<E\n日本😀é", [0xff], "\nE\n")).diagnostics[0]?.code).toBe("invalid-encoding");
@@ -155,7 +185,7 @@ describe("encodings", () => {
   });
 
   it("takes CRLF for a line end", () => {
-    const { body, diagnostics } = parse('a = 1 # x\r\nb {\r\n  c = <<-E\r\n    x\r\n    E\r\n}\r\n');
+    const { body, diagnostics } = parse("a = 1 # x\r\nb {\r\n  c = <<-E\r\n    x\r\n    E\r\n}\r\n");
     expect(diagnostics).toEqual([]);
     expect(body.comments.map((c) => c.text)).toEqual(["# x"]);
     expect(first('a = "x\r\n\r\n"')).toBe("newline-in-string 1:7");
@@ -163,7 +193,9 @@ describe("encodings", () => {
 });
 
 describe("tree", () => {
-  const body = parse('# top\njob "a" b { # in job\n  x = 1 /* in x */\n  g { y = f(2) } // end\n}\n# last\nz = 3\n', { filename: "f.hcl" }).body;
+  const body = parse('# top\njob "a" b { # in job\n  x = 1 /* in x */\n  g { y = f(2) } // end\n}\n# last\nz = 3\n', {
+    filename: "f.hcl",
+  }).body;
   const job = body.blocks[0] as Block;
 
   it("keeps comments with the body that they stand in", () => {
@@ -176,8 +208,16 @@ describe("tree", () => {
 
   it("knows the exact range of every part of a block", () => {
     const text = (r: Parameters<typeof sourceText>[0]): string => sourceText(r);
-    expect([job.typeRange, job.definitionRange, job.openBraceRange, job.closeBraceRange].map(text)).toEqual(["job", 'job "a" b', "{", "}"]);
-    expect(job.labels.map((l) => [l.value, text(l.range)])).toEqual([["a", '"a"'], ["b", "b"]]);
+    expect([job.typeRange, job.definitionRange, job.openBraceRange, job.closeBraceRange].map(text)).toEqual([
+      "job",
+      'job "a" b',
+      "{",
+      "}",
+    ]);
+    expect(job.labels.map((l) => [l.value, text(l.range)])).toEqual([
+      ["a", '"a"'],
+      ["b", "b"],
+    ]);
     expect(text(job.range)).toMatch(/^job[^]*\}$/);
     expect(text(job.body.range)).toMatch(/^ # in job[^]*\n$/);
     expect(job.body.endRange.start).toEqual(job.closeBraceRange.start);
@@ -193,7 +233,9 @@ describe("tree", () => {
     expect(many.attribute("__proto__")?.name).toBe("__proto__");
     expect(many.attribute("constructor")).toBeUndefined();
     expect(body.attribute("toString")).toBeUndefined();
-    expect(first(`${Array.from({ length: 20 }, (_, i) => `a${i} = ${i}\n`).join("")}a3 = 1`)).toBe("duplicate-argument 21:1");
+    expect(first(`${Array.from({ length: 20 }, (_, i) => `a${i} = ${i}\n`).join("")}a3 = 1`)).toBe(
+      "duplicate-argument 21:1",
+    );
   });
 
   it.each<[string, Expression["kind"]]>([
@@ -227,7 +269,8 @@ describe("tree", () => {
   });
 
   it("binds operators as the language says", () => {
-    const shape = (e: Expression): string => (e.kind === "binary" ? `(${shape(e.left)}${e.operator}${shape(e.right)})` : sourceText(e.range));
+    const shape = (e: Expression): string =>
+      e.kind === "binary" ? `(${shape(e.left)}${e.operator}${shape(e.right)})` : sourceText(e.range);
     const of = (text: string): string => shape(parseExpression(text).expression as Expression);
     expect(of("a || b && c == d < e + f * g")).toBe("(a||(b&&(c==(d<(e+(f*g))))))");
     expect(of("a - b - c % d / e")).toBe("((a-b)-((c%d)/e))");
@@ -242,7 +285,10 @@ describe("tree", () => {
   });
 
   it("reads a bare template", () => {
-    expect(parseTemplate("a ${b} %{if c}x%{endif}\n$${d}").expression).toMatchObject({ kind: "template", form: "directive" });
+    expect(parseTemplate("a ${b} %{if c}x%{endif}\n$${d}").expression).toMatchObject({
+      kind: "template",
+      form: "directive",
+    });
     expect(place(parseTemplate("a ${b").diagnostics)).toBe("invalid-interpolation 1:3");
     expect(place(parseTemplate("%{if a}").diagnostics)).toBe("invalid-directive 1:8");
   });

@@ -45,10 +45,24 @@ describe("texts", () => {
   });
 
   it("of strings without sequences", () => {
-    expect([e('"a\\n"'), e("<<E\na\nb\nE\n"), e('"${x}"'), e('"a${x}"'), e("5"), e('""')].map(staticString)).toEqual(["a\n", "a\nb\n", undefined, undefined, undefined, ""]);
+    expect([e('"a\\n"'), e("<<E\na\nb\nE\n"), e('"${x}"'), e('"a${x}"'), e("5"), e('""')].map(staticString)).toEqual([
+      "a\n",
+      "a\nb\n",
+      undefined,
+      undefined,
+      undefined,
+      "",
+    ]);
   });
 
   it("of bare words", () => {
-    expect([e("word"), e("true"), e("null"), e("a.b"), e("5"), e('"x"')].map(keyword)).toEqual(["word", "true", "null", undefined, undefined, undefined]);
+    expect([e("word"), e("true"), e("null"), e("a.b"), e("5"), e('"x"')].map(keyword)).toEqual([
+      "word",
+      "true",
+      "null",
+      undefined,
+      undefined,
+      undefined,
+    ]);
   });
 });
