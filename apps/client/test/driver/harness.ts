@@ -7,17 +7,9 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { type ClientDrivers, createDriverManager } from "../../src/driver/create-driver-manager.ts";
+import { defaultDriverCommand } from "../../src/driver/driver-command.ts";
 import type { DriverCommand } from "../../src/driver/driver-process.ts";
-
-const entry = fileURLToPath(new URL("../../src/driver/process-driver/driver-main.ts", import.meta.url));
-const tsx = import.meta.resolve("tsx");
-
-export const DRIVER_COMMAND = {
-  command: process.execPath,
-  args: ["--import", tsx, "--conditions=@outrider/source", entry],
-};
 
 export interface TestTask {
   readonly config: TaskConfig;
@@ -54,7 +46,7 @@ export async function startHarness(
     createDriverManager({
       dataDir,
       logger: noopLogger,
-      driverCommand: o.command ?? DRIVER_COMMAND,
+      driverCommand: o.command ?? defaultDriverCommand(),
       driverLogLevel: o.logLevel ?? "debug",
       clock: systemClock,
     });

@@ -1,7 +1,7 @@
 import { encode } from "@msgpack/msgpack";
 import type { TaskConfig } from "@outrider/plugin-driver";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { alive, pause, until } from "./harness.ts";
@@ -95,7 +95,6 @@ describe("a machine without writable cgroups", () => {
     const pid = Number((await local.driver.inspectTask(config.id)).status.attributes["pid"]);
     local.supervisor.close();
     const lost = local;
-    const { rmSync } = await import("node:fs");
     for (const part of ["slots", "tasks"]) rmSync(join(lost.folder, part), { recursive: true });
     const driver = local.again();
     await expect(driver.recoverTask(handle)).rejects.toMatchObject({ code: "ERR_OUTRIDER_PLUGIN_TASK_NOT_FOUND" });
@@ -130,7 +129,6 @@ describe("a machine that was restarted", () => {
     await local.driver.waitTask(ended.id);
     const pid = Number((await local.driver.inspectTask(running.id)).status.attributes["pid"]);
     local.supervisor.close();
-    const { readdirSync } = await import("node:fs");
     const tasks = join(local.folder, "tasks");
     for (const name of readdirSync(tasks)) {
       const path = join(tasks, name);

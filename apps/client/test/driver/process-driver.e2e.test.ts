@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -228,7 +228,6 @@ describe("the process driver", () => {
       await driver.destroyTask(task.config.id, true);
       skip("no memory cgroup here");
     }
-    const { writeFileSync } = await import("node:fs");
     writeFileSync(`/sys/fs/cgroup/memory${line}/memory.limit_in_bytes`, String(20 * 1024 * 1024));
     writeFileSync(join(task.config.allocDir, "t", "go"), "\n");
     expect((await driver.waitTask(task.config.id)).oomKilled).toBe(true);

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { spawn } from "node:child_process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -267,7 +267,6 @@ describe("tasks and their driver process", () => {
       );
       writeFileSync(join(task.config.allocDir, "t", "go"), "\n");
       await h.killDriver();
-      const { rmSync } = await import("node:fs");
       await pause(300);
       const waiting = (await h.driver(1)).waitTask(task.config.id);
       await pause(500);
