@@ -118,7 +118,8 @@ const CASES: readonly Case[] = [
     id: "start/complete-handle",
     title: "a start gives a handle with version, config and state",
     async run(bench, o, within) {
-      const { handle, config } = await within(start(bench, o.tasks.endless), "start");
+      const { config } = await bench.task(o.tasks.endless);
+      const { handle } = await within(bench.driver.startTask(config), "start");
       assert.ok(handle.version >= 1);
       assert.equal(handle.config.id, config.id);
       assert.ok(handle.driverState.length > 0);
@@ -163,14 +164,12 @@ const CASES: readonly Case[] = [
     id: "unknown/not-found",
     title: "calls for an unknown task fail with not found",
     async run(bench) {
-      for (const call of [
-        bench.driver.waitTask("nope"),
-        bench.driver.stopTask("nope", 0, ""),
-        bench.driver.inspectTask("nope"),
-        next(bench.driver.taskStats("nope", 1_000, AbortSignal.timeout(5_000))[Symbol.asyncIterator]()),
-      ]) {
-        assert.equal(await code(call), NOT_FOUND);
-      }
+      const { driver } = bench;
+      assert.equal(await code(driver.waitTask("nope")), NOT_FOUND);
+      assert.equal(await code(driver.stopTask("nope", 0, "")), NOT_FOUND);
+      assert.equal(await code(driver.inspectTask("nope")), NOT_FOUND);
+      const stats = driver.taskStats("nope", 1_000, AbortSignal.timeout(5_000))[Symbol.asyncIterator]();
+      assert.equal(await code(next(stats)), NOT_FOUND);
     },
   },
   {
