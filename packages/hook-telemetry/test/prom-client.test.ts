@@ -123,6 +123,13 @@ describe("in prom-client", () => {
     expect(text).not.toContain('"2"');
   });
 
+  it("label names that Prometheus keeps for itself get a prefix", async () => {
+    const registry = new Registry();
+    const sink = createPromClientSink({ register: registry });
+    sink.addSample("s", 1, { quantile: "a", le: "b" });
+    expect(await registry.metrics()).toContain('s_count{exported_quantile="a",exported_le="b"} 1');
+  });
+
   it("goes into the global registry by default", async () => {
     createPromClientSink().incrCounter("global_one", 2, {});
     expect(await register.metrics()).toContain("global_one 2");

@@ -5,13 +5,19 @@ import type { LogDampener } from "./log-dampener.ts";
 import { FLAP_LIMIT_MS, type StatsSource } from "./options.ts";
 import { openStream, type Stream, type StreamEvents } from "./stream.ts";
 
+/** The waits after failed openings: made when the first opening fails, for most never do. @internal */
+export interface RetryWaits {
+  get(): Backoff;
+  reset(): void;
+}
+
 /** What a collector needs of its hook. @internal */
 export interface CollectorContext<S> {
   readonly intervalMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly dampener: LogDampener;
-  readonly retryBackoff: Backoff;
+  readonly retry: RetryWaits;
   readonly counts: { opens: number; ends: number; failures: number };
   /** Stores and hands on; a promise means "not yet the next one". */
   readonly deliver: (sample: S) => Promise<unknown> | undefined;
@@ -21,8 +27,9 @@ export interface CollectorContext<S> {
 export class Collector<S> implements StreamEvents<S> {
   readonly #source: StatsSource<S>;
   readonly #context: CollectorContext<S>;
+  readonly #deliver: (sample: S) => Promise<unknown> | undefined;
   /** Waits after streams that ended without any sample. */
-  readonly #flap: Backoff;
+  #flap: Backoff | undefined;
   #stream: Stream | undefined;
   #timer: unknown;
   #cancelled = false;
@@ -33,8 +40,7 @@ export class Collector<S> implements StreamEvents<S> {
   constructor(source: StatsSource<S>, context: CollectorContext<S>) {
     this.#source = source;
     this.#context = context;
-    const { intervalMs, clock } = context;
-    this.#flap = createBackoff({ base: intervalMs, limit: Math.max(FLAP_LIMIT_MS, intervalMs), clock });
+    this.#deliver = context.deliver;
   }
 
   /** Opens the source, after what still holds the one before. */
@@ -54,14 +60,14 @@ export class Collector<S> implements StreamEvents<S> {
   sample(sample: S): Promise<unknown> | undefined {
     if (!this.#sampled) {
       this.#sampled = true;
-      this.#flap.reset();
-      this.#context.retryBackoff.reset();
+      this.#flap = undefined;
+      this.#context.retry.reset();
       if (this.#failing) {
         this.#failing = false;
         this.#context.logger.info("stats are back");
       }
     }
-    return this.#context.deliver(sample);
+    return this.#deliver(sample);
   }
 
   end(failed: boolean, reason: unknown): void {
@@ -71,7 +77,7 @@ export class Collector<S> implements StreamEvents<S> {
     this.#context.counts.ends++;
     this.#context.logger.debug({ sampled: this.#sampled }, "the stream of stats ended");
     // A driver may send one sample and close: then one interval. One that sends nothing is asked less and less often.
-    this.#wait(this.#sampled ? this.#context.intervalMs : this.#flap.next());
+    this.#wait(this.#sampled ? this.#context.intervalMs : this.#flapDelay());
   }
 
   readonly #open = (): void => {
@@ -83,8 +89,15 @@ export class Collector<S> implements StreamEvents<S> {
     this.#stream = openStream(this.#source, intervalMs, this, clock);
   };
 
+  #flapDelay(): number {
+    const { intervalMs, clock } = this.#context;
+    this.#flap ??= createBackoff({ base: intervalMs, limit: Math.max(FLAP_LIMIT_MS, intervalMs), clock });
+    return this.#flap.next();
+  }
+
   #failed(reason: unknown): void {
-    const { logger, counts, retryBackoff } = this.#context;
+    const { logger, counts } = this.#context;
+    const retryBackoff = this.#context.retry.get();
     counts.failures++;
     const kind = classifyFailure(reason);
     if (kind === "not-implemented" || kind === "unrecoverable") {

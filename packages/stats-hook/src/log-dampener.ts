@@ -5,14 +5,15 @@ const MAX_TEXTS = 16;
 
 /** Decides which of many like failures are logged: the first, then one a minute with the number of those left out. @internal */
 export class LogDampener {
-  readonly #seen = new Map<string, { at: number; omitted: number }>();
+  #seen: Map<string, { at: number; omitted: number }> | undefined;
 
   /** The number of like failures left out since the last line, or `undefined` when this one must be left out too. */
   admit(text: string, nowMs: number): number | undefined {
-    const key = this.#seen.has(text) || this.#seen.size < MAX_TEXTS ? text : "";
-    const entry = this.#seen.get(key);
+    const seen = (this.#seen ??= new Map());
+    const key = seen.has(text) || seen.size < MAX_TEXTS ? text : "";
+    const entry = seen.get(key);
     if (entry === undefined) {
-      this.#seen.set(key, { at: nowMs, omitted: 0 });
+      seen.set(key, { at: nowMs, omitted: 0 });
       return 0;
     }
     if (nowMs - entry.at < REPEAT_LOG_MS) {
@@ -20,7 +21,7 @@ export class LogDampener {
       return undefined;
     }
     const { omitted } = entry;
-    this.#seen.set(key, { at: nowMs, omitted: 0 });
+    seen.set(key, { at: nowMs, omitted: 0 });
     return omitted;
   }
 }

@@ -1,7 +1,7 @@
 import { createBackoff, systemClock, type Backoff, type Clock } from "@outrider/backoff";
 import { noopLogger, OutriderError, type Logger } from "@outrider/foundation";
 import { failureText } from "./classify-failure.ts";
-import { Collector, type CollectorContext } from "./collector.ts";
+import { Collector, type CollectorContext, type RetryWaits } from "./collector.ts";
 import { LogDampener } from "./log-dampener.ts";
 import {
   DEFAULT_RETRY_BASE_MS,
@@ -23,12 +23,14 @@ export class StatsHook<S> implements AsyncDisposable {
   readonly #logger: Logger;
   readonly #clock: Clock;
   readonly #context: CollectorContext<S>;
-  readonly #counts = { opens: 0, samples: 0, ends: 0, failures: 0, updateFailures: 0 };
+  readonly #counts = { opens: 0, ends: 0, failures: 0, updateFailures: 0 };
+  #samples = 0;
   #collector: Collector<S> | undefined;
   #released: Promise<void> | undefined;
   #closed = false;
-  #latest: { readonly sample: S } | undefined;
-  #latestAt = 0;
+  #latest: S | undefined;
+  // A fraction from the start: the field then holds its number in place and is not allocated anew for each sample.
+  #latestAt = Number.NaN;
 
   constructor(options: StatsHookOptions<S>) {
     const { update, interval, collect = true, logger = noopLogger, clock = systemClock } = options;
@@ -45,7 +47,7 @@ export class StatsHook<S> implements AsyncDisposable {
       clock,
       logger,
       dampener: new LogDampener(),
-      retryBackoff: retryBackoff(options.backoff ?? {}, clock),
+      retry: retryWaits(options.backoff, clock),
       counts: this.#counts,
       deliver: (sample) => this.#deliver(sample),
     };
@@ -61,7 +63,7 @@ export class StatsHook<S> implements AsyncDisposable {
       this.#logger.debug("stats are still collected, replacing the collector");
       this.#cancel();
     }
-    this.#context.retryBackoff.reset();
+    this.#context.retry.reset();
     this.#collector = new Collector(source, this.#context);
     this.#collector.start(this.#released);
   }
@@ -85,14 +87,14 @@ export class StatsHook<S> implements AsyncDisposable {
 
   /** The newest sample, kept also after the exit; `undefined` before the first one. */
   latest(): LatestSample<S> | undefined {
-    if (this.#latest === undefined) return undefined;
+    if (this.#samples === 0) return undefined;
     const ageMs = this.#clock.monotonic() - this.#latestAt;
-    return { sample: this.#latest.sample, ageMs, running: this.#collector !== undefined };
+    return { sample: this.#latest as S, ageMs, running: this.#collector !== undefined };
   }
 
   /** Counters; a new object at each reading. */
   get counters(): StatsHookCounters {
-    return { ...this.#counts };
+    return { ...this.#counts, samples: this.#samples };
   }
 
   #cancel(): void {
@@ -106,9 +108,9 @@ export class StatsHook<S> implements AsyncDisposable {
   }
 
   #deliver(sample: S): Promise<unknown> | undefined {
-    this.#latest = { sample };
+    this.#latest = sample;
     this.#latestAt = this.#clock.monotonic();
-    this.#counts.samples++;
+    this.#samples++;
     try {
       const result = this.#update(sample);
       if (!isPromise(result)) return undefined;
@@ -130,12 +132,17 @@ function isPromise(value: unknown): value is Promise<unknown> {
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }
 
-function retryBackoff(given: NonNullable<StatsHookOptions<unknown>["backoff"]>, clock: Clock): Backoff {
+function retryWaits(given: StatsHookOptions<unknown>["backoff"], clock: Clock): RetryWaits {
+  const make = (): Backoff =>
+    createBackoff({ base: DEFAULT_RETRY_BASE_MS, limit: DEFAULT_RETRY_LIMIT_MS, ...given, clock });
+  let backoff: Backoff | undefined;
   try {
-    return createBackoff({ base: DEFAULT_RETRY_BASE_MS, limit: DEFAULT_RETRY_LIMIT_MS, ...given, clock });
+    // Options are refused now, not at the first failure.
+    if (given !== undefined) backoff = make();
   } catch (cause) {
     throw badOption("backoff", (cause as Error).message, "options of a backoff", cause);
   }
+  return { get: () => (backoff ??= make()), reset: () => backoff?.reset() };
 }
 
 function badOption(field: string, given: unknown, expected: string, cause?: unknown): OutriderError {

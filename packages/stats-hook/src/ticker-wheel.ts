@@ -2,7 +2,8 @@ import type { Clock } from "@outrider/backoff";
 
 /** Shortest slot of a wheel, ms. */
 const MIN_SLOT_MS = 10;
-const MAX_SLOTS = 100;
+/** A wake-up of the process costs as much as dozens of small jobs: enough slots to spread the load, and no more. */
+const MAX_SLOTS = 25;
 /** How long one turn of the event loop may be held, ms. @public */
 export const MAX_TURN_MS = 2;
 
@@ -11,6 +12,8 @@ export type TickerJob = () => boolean | void;
 
 interface Entry {
   readonly job: TickerJob;
+  /** Number of the first slot in which it is called. */
+  readonly first: number;
   live: boolean;
   /** In the queue: a job that has not had its turn yet is not queued again. */
   queued: boolean;
@@ -45,12 +48,17 @@ export class TickerWheel {
 
   /** Adds a job; gives the function that takes it away. The first call is within one interval, or at once. */
   add(key: string, job: TickerJob, atOnce: boolean): () => void {
-    const slot = this.#slots[hash(key) % this.#slots.length] as Set<Entry>;
-    // An own entry, so that one function may be added twice and a job taken away is not called from the queue.
-    const entry: Entry = { job, live: true, queued: false };
-    slot.add(entry);
+    if (this.#count === 0) this.#startMs = this.#clock.monotonic();
+    if (this.#count === 0) this.#next = 0;
     this.#count++;
-    if (this.#count === 1) this.#start();
+    const size = this.#slots.length;
+    const now = Math.floor((this.#clock.monotonic() - this.#startMs) / this.#slotMs);
+    const first = now + ((((hash(key) - now) % size) + size) % size);
+    const slot = this.#slots[first % size] as Set<Entry>;
+    // An own entry, so that one function may be added twice and a job taken away is not called from the queue.
+    const entry: Entry = { job, first, live: true, queued: false };
+    slot.add(entry);
+    if (slot.size === 1) this.#arm();
     if (atOnce) {
       this.#push(entry);
       this.#runSoon();
@@ -78,24 +86,23 @@ export class TickerWheel {
     this.#timer = undefined;
   }
 
-  #start(): void {
-    this.#startMs = this.#clock.monotonic();
-    this.#next = 0;
-    this.#arm();
-  }
-
+  /** Arms for the next slot that has a job: empty ones wake nobody. */
   #arm(): void {
-    const dueMs = this.#startMs + (this.#next + 1) * this.#slotMs;
-    this.#timer = this.#clock.setTimeout(() => this.#tick(), Math.max(0, dueMs - this.#clock.monotonic()));
+    this.#stop();
+    const size = this.#slots.length;
+    let slot = this.#next;
+    while (slot < this.#next + size && this.#slots[slot % size]?.size === 0) slot++;
+    const dueMs = this.#startMs + (slot + 1) * this.#slotMs;
+    this.#timer = this.#clock.setTimeout(() => this.#tick(slot + 1), Math.max(0, dueMs - this.#clock.monotonic()));
   }
 
-  #tick(): void {
+  #tick(due: number): void {
     const passed = Math.floor((this.#clock.monotonic() - this.#startMs) / this.#slotMs);
     // A timer may fire a fraction early; a late one serves each slot that it missed once, never twice.
-    const upTo = Math.max(passed, this.#next + 1);
+    const upTo = Math.max(passed, due);
     const missed = Math.min(upTo - this.#next, this.#slots.length);
     for (let i = upTo - missed; i < upTo; i++) {
-      for (const entry of this.#slots[i % this.#slots.length] as Set<Entry>) this.#push(entry);
+      for (const entry of this.#slots[i % this.#slots.length] as Set<Entry>) if (entry.first <= i) this.#push(entry);
     }
     this.#next = upTo;
     this.#arm();
@@ -120,14 +127,26 @@ export class TickerWheel {
   #run(): void {
     // A later turn goes on with the queue.
     if (this.#running) return;
+    const queue = this.#queue;
     const endMs = this.#clock.monotonic() + MAX_TURN_MS;
-    for (let entry = this.#queue.shift(); entry !== undefined; entry = this.#queue.shift()) {
-      entry.queued = false;
-      if (entry.live && entry.job() === true) {
-        entry.queued = true;
-        this.#queue.unshift(entry);
+    let done = 0;
+    try {
+      while (done < queue.length) {
+        const entry = queue[done] as Entry;
+        if (!entry.live || entry.job() !== true) {
+          entry.queued = false;
+          done++;
+        }
+        if (this.#clock.monotonic() >= endMs) break;
       }
-      if (this.#clock.monotonic() >= endMs && this.#queue.length > 0) return this.#runSoon();
+    } catch (error) {
+      // Like a throwing timer: the others have their turn.
+      (queue[done] as Entry).queued = false;
+      done++;
+      throw error;
+    } finally {
+      queue.splice(0, done);
+      if (queue.length > 0) this.#runSoon();
     }
   }
 }

@@ -69,8 +69,10 @@ class Family {
   }
 
   #safe(labels: Labels): Record<string, string> {
-    const safe: Record<string, string> = {};
-    for (const [raw, name] of this.#names) safe[name] = labels[raw] ?? "";
+    // Not by assignment: "__proto__" is a legal label name.
+    const safe = Object.fromEntries(
+      [...this.#names].map(([raw, name]) => [name, Object.hasOwn(labels, raw) ? (labels[raw] as string) : ""]),
+    );
     for (const name of Object.keys(labels)) {
       if (this.#names.has(name) || this.#told.has(name)) continue;
       this.#told.add(name);

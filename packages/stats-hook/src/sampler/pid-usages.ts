@@ -1,9 +1,7 @@
 import { isGone, type KernelFileReader } from "./kernel-file.ts";
-import { emptyStat, parseStat, type ProcessStat } from "./process-stat.ts";
+import { emptyStat, parseStat, TICK_US, type ProcessStat } from "./process-stat.ts";
 import { RateWindow, type Machine } from "./rate-window.ts";
 import type { ResourceUsage } from "./usage.ts";
-
-const TICK_US = 10_000;
 
 /** A process to report: with its counters if they have just been read. @internal */
 export interface PidSource {
@@ -26,54 +24,66 @@ export interface PidContext {
 interface Known {
   readonly start: number;
   readonly window: RateWindow;
+  /** The round in which it was last met. */
+  round: number;
 }
 
 /** The usage of each process of one task. @internal */
 export class PidUsages {
   readonly #context: PidContext;
-  #known = new Map<number, Known>();
+  readonly #known = new Map<number, Known>();
+  #round = 0;
 
   constructor(context: PidContext) {
     this.#context = context;
   }
 
   /** Reads the processes in pieces of `chunk`; those that are gone are left out. */
-  *read(sources: readonly PidSource[], chunk: number): Generator<void, Record<string, ResourceUsage>> {
+  *read(sources: Iterable<PidSource>, chunk: number): Generator<void, Record<string, ResourceUsage>> {
     const usages: Record<string, ResourceUsage> = {};
-    const known = new Map<number, Known>();
-    for (const [i, { pid, stat }] of sources.entries()) {
-      if (i % chunk === chunk - 1) yield;
-      const usage = this.#usage(pid, stat, known);
+    this.#round++;
+    let left = chunk;
+    for (const { pid, stat } of sources) {
+      if (left-- === 0) {
+        yield;
+        left = chunk;
+      }
+      const usage = this.#usage(pid, stat);
       if (usage !== undefined) usages[pid] = usage;
     }
-    // Those that were not met have ended.
-    this.#known = known;
+    for (const [pid, { round }] of this.#known) if (round !== this.#round) this.#known.delete(pid);
     return usages;
   }
 
-  #usage(pid: number, given: ProcessStat | undefined, known: Map<number, Known>): ResourceUsage | undefined {
-    const { now, machine, onClamp, pageBytes } = this.#context;
+  #usage(pid: number, given: ProcessStat | undefined): ResourceUsage | undefined {
     try {
       const stat = given ?? this.#readStat(pid);
-      const atMs = now();
-      const swap = this.#swap(pid);
-      const before = this.#known.get(pid);
-      const entry =
-        before?.start === stat.start ? before : { start: stat.start, window: new RateWindow(machine, onClamp) };
-      known.set(pid, entry);
-      const userUs = stat.utime * TICK_US;
-      const systemUs = stat.stime * TICK_US;
-      return entry.window.usage({
+      const atMs = this.#context.now();
+      const swap = this.#context.swapping() ? this.#readSwap(pid) : 0;
+      const { window } = this.#entry(pid, stat.start);
+      return window.processUsage(
         atMs,
-        cpu: { totalUs: userUs + systemUs, userUs, systemUs },
-        throttledPeriods: undefined,
-        throttledNs: undefined,
-        memory: { rss: stat.rssPages * pageBytes, swap },
-      });
+        stat.utime * TICK_US,
+        stat.stime * TICK_US,
+        stat.rssPages * this.#context.pageBytes,
+        swap,
+      );
     } catch (error) {
       if (isGone(error)) return undefined;
       throw error;
     }
+  }
+
+  #entry(pid: number, start: number): Known {
+    const known = this.#known.get(pid);
+    if (known?.start === start) {
+      known.round = this.#round;
+      return known;
+    }
+    const { machine, onClamp } = this.#context;
+    const entry = { start, window: new RateWindow(machine, onClamp), round: this.#round };
+    this.#known.set(pid, entry);
+    return entry;
   }
 
   #readStat(pid: number): ProcessStat {
@@ -84,11 +94,9 @@ export class PidUsages {
     return stat;
   }
 
-  #swap(pid: number): number {
-    const { reader, procDir, swapping } = this.#context;
-    if (!swapping()) return 0;
+  #readSwap(pid: number): number {
+    const { reader, procDir } = this.#context;
     reader.read(`${procDir}/${pid}/status`);
-    const kB = /^VmSwap:\s*(\d+) kB$/m.exec(reader.text())?.[1];
-    return kB === undefined ? 0 : Number(kB) * 1024;
+    return Number(/^VmSwap:\s*(\d+) kB$/m.exec(reader.text())?.[1] ?? 0) * 1024;
   }
 }

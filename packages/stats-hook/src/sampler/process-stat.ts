@@ -3,6 +3,9 @@ import type { KernelFileReader } from "./kernel-file.ts";
 const CLOSE = 41;
 const SPACE = 32;
 
+/** A clock tick of procfs, µs: 1/100 s on every Linux. @internal */
+export const TICK_US = 10_000;
+
 /** What one line of `/proc/<pid>/stat` tells. Times are in clock ticks (1/100 s). @internal */
 export interface ProcessStat {
   ppid: number;

@@ -3,7 +3,7 @@ import { isGone, type KernelFileReader } from "./kernel-file.ts";
 import { emptyStat, parseStat, type ProcessStat } from "./process-stat.ts";
 
 /** Processes outside of all trees that are looked at again with each list. */
-const VERIFIED_AT_A_TIME = 32;
+const VERIFIED_AT_A_TIME = 8;
 
 /** One process as last read. @internal */
 export interface Process {

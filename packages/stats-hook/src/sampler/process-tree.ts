@@ -1,8 +1,6 @@
+import { TICK_US } from "./process-stat.ts";
 import type { Process, ProcessTable } from "./process-table.ts";
 import type { RawUsage } from "./usage.ts";
-
-/** Clock ticks of procfs are 1/100 s on every Linux. */
-const TICK_US = 10_000;
 
 /** What a member had used at the last reading, ticks. */
 interface Member {

@@ -2,7 +2,7 @@ import type { CpuUsage, MemoryUsage, RawMemory, RawUsage, ResourceUsage } from "
 
 /** Windows shorter than this give nonsense rates and are merged into the next one, ms. @public */
 export const MIN_WINDOW_MS = 50;
-/** How far above all cores a rate may be before it is cut: counters and clocks are not read at one instant. */
+/** How far above all cores a rate may be before it counts as wrong: counters and clocks are not read at one instant. */
 const TOLERANCE = 1.05;
 
 /** The machine's processor, for rates in MHz. @internal */
@@ -11,61 +11,70 @@ export interface Machine {
   readonly totalMHz: number;
 }
 
-type Counters = NonNullable<RawUsage["cpu"]>;
-
 /** Makes rates of growing CPU counters: keeps the last reading of one task or process. @internal */
 export class RateWindow {
   readonly #machine: Machine;
   readonly #onClamp: () => void;
-  #base: { readonly atMs: number; readonly cpu: Counters } | undefined;
+  #atMs = Number.NaN;
+  #userUs = 0;
+  #systemUs = 0;
+  #totalUs = 0;
 
   constructor(machine: Machine, onClamp: () => void) {
     this.#machine = machine;
     this.#onClamp = onClamp;
   }
 
-  /** The usage at a reading; the rates are since the reading before. */
-  usage(raw: RawUsage): ResourceUsage {
-    return { MemoryStats: memoryUsage(raw.memory), CpuStats: this.#cpuUsage(raw), DeviceStats: [] };
+  /** The usage of a task at a reading; the rates are since the reading before. */
+  taskUsage(raw: RawUsage): ResourceUsage {
+    const { cpu, throttledPeriods, throttledNs } = raw;
+    const stats = cpu === undefined ? noCpu() : this.rates(raw.atMs, cpu.totalUs, cpu.userUs, cpu.systemUs);
+    if (throttledPeriods !== undefined || throttledNs !== undefined) stats.Measured = [...stats.Measured];
+    if (throttledPeriods !== undefined) {
+      stats.ThrottledPeriods = throttledPeriods;
+      stats.Measured.push("Throttled Periods");
+    }
+    if (throttledNs !== undefined) {
+      stats.ThrottledTime = throttledNs;
+      stats.Measured.push("Throttled Time");
+    }
+    return { MemoryStats: memoryUsage(raw.memory), CpuStats: stats, DeviceStats: NO_DEVICES };
   }
 
-  #cpuUsage(raw: RawUsage): CpuUsage {
-    const usage: CpuUsage = {
-      SystemMode: 0,
-      UserMode: 0,
-      Percent: 0,
-      TotalTicks: 0,
-      ThrottledPeriods: 0,
-      ThrottledTime: 0,
-      Measured: [],
+  /** The usage of one process: its times in µs, its memory in bytes. */
+  processUsage(atMs: number, userUs: number, systemUs: number, rss: number, swap: number): ResourceUsage {
+    const memory: MemoryUsage = {
+      RSS: rss,
+      Cache: 0,
+      Swap: swap,
+      MappedFile: 0,
+      Usage: 0,
+      MaxUsage: 0,
+      KernelUsage: 0,
+      KernelMaxUsage: 0,
+      Measured: PROCESS_MEMORY,
     };
-    if (raw.cpu !== undefined) this.#addRates(usage, raw.cpu, raw.atMs);
-    if (raw.throttledPeriods !== undefined) {
-      usage.ThrottledPeriods = raw.throttledPeriods;
-      usage.Measured.push("Throttled Periods");
-    }
-    if (raw.throttledNs !== undefined) {
-      usage.ThrottledTime = raw.throttledNs;
-      usage.Measured.push("Throttled Time");
-    }
-    return usage;
+    return {
+      MemoryStats: memory,
+      CpuStats: this.rates(atMs, userUs + systemUs, userUs, systemUs),
+      DeviceStats: NO_DEVICES,
+    };
   }
 
-  #addRates(usage: CpuUsage, cpu: Counters, atMs: number): void {
-    const base = this.#base;
-    if (base === undefined) {
-      this.#base = { atMs, cpu };
-      return;
-    }
-    const windowMs = atMs - base.atMs;
-    if (windowMs < MIN_WINDOW_MS) return;
-    this.#base = { atMs, cpu };
-    const percent = (to: number, from: number): number => ((to - from) / (windowMs * 1000)) * 100;
-    const total = percent(cpu.totalUs, base.cpu.totalUs);
-    const system = percent(cpu.systemUs, base.cpu.systemUs);
-    const user = percent(cpu.userUs, base.cpu.userUs);
-    // A counter that went back belongs to something else now.
-    if (total < 0 || system < 0 || user < 0) return;
+  rates(atMs: number, totalUs: number, userUs: number, systemUs: number): CpuUsage {
+    const usage = noCpu();
+    const windowMs = atMs - this.#atMs;
+    if (windowMs < MIN_WINDOW_MS) return usage;
+    const scale = 100 / (windowMs * 1000);
+    const total = (totalUs - this.#totalUs) * scale;
+    const user = (userUs - this.#userUs) * scale;
+    const system = (systemUs - this.#systemUs) * scale;
+    this.#atMs = atMs;
+    this.#totalUs = totalUs;
+    this.#userUs = userUs;
+    this.#systemUs = systemUs;
+    // The first reading has no window (NaN), and a counter that went back belongs to something else now.
+    if (!(total >= 0 && user >= 0 && system >= 0)) return usage;
     const { cores, totalMHz } = this.#machine;
     const ceiling = cores * 100;
     if (total > ceiling * TOLERANCE) this.#onClamp();
@@ -73,9 +82,38 @@ export class RateWindow {
     usage.SystemMode = Math.min(system, ceiling);
     usage.UserMode = Math.min(user, ceiling);
     usage.TotalTicks = ((usage.Percent / 100) * totalMHz) / cores;
-    usage.Measured.push("System Mode", "User Mode", "Percent");
+    usage.Measured = PROCESS_CPU;
+    return usage;
   }
 }
+
+const noCpu = (): CpuUsage => ({
+  SystemMode: 0,
+  UserMode: 0,
+  Percent: 0,
+  TotalTicks: 0,
+  ThrottledPeriods: 0,
+  ThrottledTime: 0,
+  Measured: NOTHING,
+});
+
+// Shared by thousands of samples, so frozen.
+const frozen = <T>(list: T[]): T[] => Object.freeze(list) as T[];
+const NOTHING = frozen<string>([]);
+const NO_DEVICES = frozen<never>([]);
+const PROCESS_MEMORY = frozen(["RSS", "Swap"]);
+const PROCESS_CPU = frozen(["System Mode", "User Mode", "Percent"]);
+
+const NO_MEMORY = {
+  RSS: 0,
+  Cache: 0,
+  Swap: 0,
+  MappedFile: 0,
+  Usage: 0,
+  MaxUsage: 0,
+  KernelUsage: 0,
+  KernelMaxUsage: 0,
+};
 
 const FIELDS = [
   ["rss", "RSS", "RSS"],
@@ -89,17 +127,7 @@ const FIELDS = [
 ] as const;
 
 function memoryUsage(raw: RawMemory): MemoryUsage {
-  const usage: MemoryUsage = {
-    RSS: 0,
-    Cache: 0,
-    Swap: 0,
-    MappedFile: 0,
-    Usage: 0,
-    MaxUsage: 0,
-    KernelUsage: 0,
-    KernelMaxUsage: 0,
-    Measured: [],
-  };
+  const usage: MemoryUsage = { ...NO_MEMORY, Measured: [] };
   for (const [from, to, name] of FIELDS) {
     const value = raw[from];
     if (value === undefined) continue;

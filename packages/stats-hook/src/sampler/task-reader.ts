@@ -121,7 +121,7 @@ export class TaskReader {
     while (!tree.step(CHUNK)) yield;
     if (tree.size === 0) return undefined;
     const raw = tree.finish(atMs);
-    const pids = withPids ? yield* this.#pids.read([...tree.processes()], CHUNK) : undefined;
+    const pids = withPids ? yield* this.#pids.read(tree.processes(), CHUNK) : undefined;
     if (!forest.swapping) raw.memory.swap = 0;
     else if (pids !== undefined)
       raw.memory.swap = Object.values(pids).reduce((sum, usage) => sum + usage.MemoryStats.Swap, 0);

@@ -66,7 +66,7 @@ export class TaskStream {
     }
     onSample();
     sink.next({
-      ResourceUsage: window.usage(raw),
+      ResourceUsage: window.taskUsage(raw),
       Timestamp: timestamp,
       Pids: this.#pids,
       PidsTimestamp: this.#pidsTimestamp,

@@ -37,7 +37,7 @@ export interface ResourceUsage {
   DeviceStats: never[];
 }
 
-/** One sample of one task, in Nomad's shape. @public */
+/** One sample of one task, in Nomad's shape. Lists may be shared between samples and frozen. @public */
 export interface TaskUsage {
   ResourceUsage: ResourceUsage;
   /** Nanoseconds since the epoch. */
