@@ -114,6 +114,6 @@ export class Coordinator {
 
   #move(state: CoordinatorState): void {
     this.#state = state;
-    for (const wake of [...this.#waiting]) wake();
+    for (const wake of this.#waiting) wake();
   }
 }

@@ -119,10 +119,7 @@ export class TaskRunner {
     let dead = record.phase === "dead";
     if (this.#restored) void this.#c.starter.forgetEnded().catch(() => undefined);
     if (dead && record.local.runComplete === true) return hooks.stop();
-    if (!dead) {
-      if (!(await this.#waitDriver())) return;
-      if (this.#restored) await this.#recover();
-    }
+    if (!dead && (await this.#waitDriver()) && this.#restored) await this.#recover();
     for (;;) {
       if (signals.shutdown.aborted) return;
       if (!dead && (await this.#lives()) === "shutdown") return;
@@ -141,7 +138,9 @@ export class TaskRunner {
   /** One life after the other, until the task is not to start again. */
   async #lives(): Promise<Outcome> {
     const { signals, gate } = this.#c;
-    if (this.#c.driver === undefined && !(await this.#waitDriver())) return "shutdown";
+    if (this.#c.driver === undefined && (signals.kill.aborted || !(await this.#waitDriver()))) {
+      return signals.shutdown.aborted ? "shutdown" : "done";
+    }
     for (;;) {
       // A restored task of an allocation that was ended meanwhile is stopped, not taken up.
       if (this.#isAllocTerminal()) return "done";
@@ -211,21 +210,21 @@ export class TaskRunner {
     this.#restored = true;
   }
 
-  /** False when the agent let go first. A stop waits too, as long as a task of a former process may live. */
+  /** False when the task was ended or let go first, or has no driver. A stop waits too, as long as a task of a former process may live. */
   async #waitDriver(): Promise<boolean> {
     const { record, signals, driverFacts } = this.#c;
     const { handle, starting } = record.local;
     const signal = handle === undefined && starting === undefined ? signals.either : signals.shutdown;
     try {
       this.#c.driver = await driverFacts(signal);
+      return true;
     } catch (cause) {
-      if (signals.shutdown.aborted) return false;
-      if (signals.kill.aborted) return true;
+      if (signal.aborted) return false;
       record.append({ type: TASK_EVENT.driverFailure, facts: { error: messageOf(cause) } });
       record.enter("dead", { type: TASK_EVENT.notRestarting, facts: { reason: "Error was unrecoverable" } });
-      this.#c.signals.setKill();
+      signals.setKill();
+      return false;
     }
-    return true;
   }
 
   /** Finds the task of a former process again. Waits for its driver, so that nothing is started beside it. */

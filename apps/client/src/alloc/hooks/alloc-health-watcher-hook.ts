@@ -24,7 +24,7 @@ export function allocHealthWatcherHook(c: AllocHookContext): AllocHook {
   };
   const start = (alloc: Allocation): void => {
     const rules = rulesOf(alloc);
-    if (rules === undefined || c.deployment()?.Healthy != null) return;
+    if (rules === undefined || isJudged(c)) return;
     const cancel = new AbortController();
     const done = watch(c, alloc, rules, cancel.signal).catch((err: unknown) => {
       if (!cancel.signal.aborted) c.config.logger.error({ err }, "health watcher failed");
@@ -48,12 +48,17 @@ export function allocHealthWatcherHook(c: AllocHookContext): AllocHook {
   };
 }
 
+function isJudged(c: AllocHookContext): boolean {
+  const health = c.deployment()?.Healthy;
+  return health === true || health === false;
+}
+
 function rulesOf(alloc: Allocation): HealthRules | undefined {
   const type = alloc.Job?.Type;
   if (type !== "service" && type !== "system") return undefined;
   const group = findGroup(alloc);
   const inDeployment = alloc.DeploymentID !== "";
-  if (inDeployment && (group?.Update == null || group.Update.HealthCheck === "manual")) return undefined;
+  if (inDeployment && (group?.Update?.HealthCheck ?? "manual") === "manual") return undefined;
   const block = inDeployment ? group?.Update : group?.Migrate;
   return {
     minHealthyNs: block?.MinHealthyTime || DEFAULT_MIN_HEALTHY_NS,
@@ -110,7 +115,7 @@ async function watch(c: AllocHookContext, alloc: Allocation, rules: HealthRules,
 /** All tasks have ended: an allocation that was not judged before did not become healthy. */
 async function judgeEnd(c: AllocHookContext): Promise<void> {
   const rules = rulesOf(c.alloc());
-  if (rules === undefined || c.deployment()?.Healthy != null) return;
+  if (rules === undefined || isJudged(c)) return;
   using listener = c.listener();
   const update = await listener.receive();
   const tasks = trackedTasks(c.alloc());

@@ -146,6 +146,6 @@ export class PauseController {
   }
 
   #wakeAll(): void {
-    for (const wake of [...this.#wake]) wake();
+    for (const wake of this.#wake) wake();
   }
 }

@@ -1,4 +1,4 @@
-import type { Clock } from "@outrider/backoff";
+import { onAbort, type Clock } from "@outrider/backoff";
 import {
   PluginShutdownError,
   RecoverableError,
@@ -137,13 +137,11 @@ export class FakeMachine implements Pick<DriverManager, "dispense"> {
     const abortable = <T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> =>
       signal === undefined
         ? work
-        : Promise.race([
-            work,
-            new Promise<never>((_, reject) => {
-              if (signal.aborted) reject(signal.reason as Error);
-              signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
-            }),
-          ]);
+        : new Promise<T>((resolve, reject) => {
+            const forget = onAbort(signal, () => reject(signal.reason as Error));
+            work.then(resolve, reject).finally(forget);
+            void gone.then(forget);
+          });
     const plugin: Partial<DriverPlugin> = {
       taskConfigSchema: () => Promise.resolve({ kind: "object", attributes: {} }),
       capabilities: () => Promise.resolve(this.capabilities),

@@ -17,12 +17,12 @@ export function fakeProgram(args: readonly string[]): FakeProgram {
   const handles: string[] = [];
   for (const step of script.split(";").map((part) => part.trim())) {
     const sleeps = /^(?:exec )?sleep ([\d.]+)$/.exec(step);
-    if (/^while true/.test(step)) ms = undefined;
+    if (step.startsWith("while true")) ms = undefined;
     else if (sleeps !== null && ms !== undefined) ms += Number(sleeps[1]) * 1000;
     else if (/^exit (\d+)$/.test(step)) exitCode = Number(step.slice(5));
-    else if (/^kill -9 /.test(step)) [exitCode, signal] = [137, 9];
-    else if (/^trap '' /.test(step)) ignoresInterrupt = true;
-    else if (/^trap 'echo usr' USR1/.test(step)) handles.push("SIGUSR1");
+    else if (step.startsWith("kill -9 ")) [exitCode, signal] = [137, 9];
+    else if (step.startsWith("trap '' ")) ignoresInterrupt = true;
+    else if (step.startsWith("trap 'echo usr' USR1")) handles.push("SIGUSR1");
   }
   return { endsAfterMs: ms, exitCode, signal, ignoresInterrupt, handles };
 }
