@@ -10,7 +10,7 @@ import { Zone } from "../src/zone.ts";
 import { ZONE_NAMES } from "../src/zone-names.ts";
 
 const [seedText, windowsText, part = ""] = process.argv.slice(2);
-const seed = Number(seedText ?? Math.floor(Date.now() / 86_400_000));
+const seed = Number(seedText ?? Math.floor(new Date().getTime() / 86_400_000));
 const windows = Number(windowsText ?? 6);
 const random = seeded(seed);
 const from = Date.UTC(1972, 1, 1);

@@ -34,7 +34,7 @@ export class Cron {
     expression: string,
     pattern: Pattern,
     zone: Zone,
-    policy: ClockChangePolicy,
+    policy: { readonly missing: "skip" | "shift"; readonly repeated: "first" | "last" | "both" },
     warnings: readonly ScheduleIssue[],
   ) {
     this.expression = expression;
@@ -44,7 +44,7 @@ export class Cron {
     this.#zone = zone;
     const wild = pattern.fields.hourWild;
     this.#shift = !wild && policy.missing === "shift";
-    this.#repeated = wild ? "both" : (policy.repeated ?? "both");
+    this.#repeated = wild ? "both" : policy.repeated;
   }
 
   /** The first match strictly after `from`, or null if there is none up to the end of 2099. */

@@ -58,14 +58,8 @@ function times({ second, minute, hour }: CronFields): string {
 function days(day: DayRule): string {
   const parts: string[] = [];
   if (day.domRestricted) {
-    const dates = members({ low: day.dom, high: 0 });
-    if (dates.length > 0)
-      parts.push(
-        `day ${runs(
-          dates.map((n) => n + 1),
-          String,
-        )} of the month`,
-      );
+    const dates = members({ low: day.dom, high: 0 }).map((n) => n + 1);
+    if (dates.length > 0) parts.push(`day ${runs(dates, String)} of the month`);
     if (day.last) parts.push("the last day of the month");
     if (day.lastWeekday) parts.push("the last weekday of the month");
     for (const n of members({ low: day.nearestWeekday, high: 0 }))

@@ -1,7 +1,7 @@
 /** A set of small numbers as bits, 0–31 in `low` and 32–63 in `high`. */
 export interface BitSet {
-  low: number;
-  high: number;
+  readonly low: number;
+  readonly high: number;
 }
 
 /** The smallest member ≥ `from` (≥ 0), or −1. */
@@ -58,4 +58,6 @@ export interface DayRule {
   readonly dowLast: number;
   /** For k = 1–5 at index k: the weekdays of `n#k`, as bits. */
   readonly dowNth: readonly number[];
+  /** Matching days by shape of the month (7 first weekdays × 4 lengths), −1 while unknown. Filled by who asks. */
+  readonly months: Int32Array;
 }

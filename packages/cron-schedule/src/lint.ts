@@ -92,7 +92,7 @@ function offsetsChange(zone: Zone, from: number, to: number): number | undefined
   };
   const usual = used(from);
   for (let start = from + YEAR_MS; start + YEAR_MS <= to; start += YEAR_MS) {
-    if (used(start) !== usual) return zone.jumps(start - YEAR_MS, start + YEAR_MS).at(-1)?.at ?? start;
+    if (used(start) !== usual) return (zone.jumps(start - YEAR_MS, start + YEAR_MS).at(-1) as Jump).at;
   }
   return undefined;
 }

@@ -1,7 +1,7 @@
 import { type ClockChangePolicy, Cron } from "./cron.ts";
 import { nextBit } from "./fields.ts";
 import type { ScheduleIssue, ScheduleWarningCode } from "./issue.ts";
-import { type FieldFault, parseFields } from "./parse-fields.ts";
+import { type FieldFault, parseFields, type SevenFields } from "./parse-fields.ts";
 import { MAX_LENGTH, readZone } from "./parse-window.ts";
 import { Pattern } from "./pattern.ts";
 import { excerpt, ScheduleError } from "./schedule-error.ts";
@@ -60,7 +60,7 @@ export function parseCron(expression: string, options: CronOptions = {}): Cron {
   }) as Zone;
   let pattern: Pattern;
   try {
-    pattern = new Pattern(parseFields(seven));
+    pattern = new Pattern(parseFields(seven as unknown as SevenFields));
   } catch (error) {
     throw refuse("cron-syntax", (error as FieldFault).message);
   }

@@ -1,5 +1,5 @@
 import { FIRST_YEAR, LAST_YEAR } from "./calendar.ts";
-import type { BitSet, CronFields } from "./fields.ts";
+import type { BitSet, CronFields, DayRule } from "./fields.ts";
 
 /** A fault of one field, in the words of cronexpr where it has some. */
 export class FieldFault extends Error {
@@ -96,14 +96,24 @@ function parseItem(spec: FieldSpec, item: string, add: (value: number) => void):
   for (let value = from; value <= to; value += step) add(value);
 }
 
-function items(spec: FieldSpec, text: string): string[] {
-  if (text === "") throw new FieldFault(`${spec.name} field: missing directive`, text);
-  return text.split(",");
+/** Fields that were parsed before. Schedules of a fleet are much alike, and the results never change. */
+const parsed = /* @__PURE__ */ new Map<string, unknown>();
+const MAX_PARSED = 2000;
+
+function once<T>(kind: string, text: string, parse: (text: string) => T): T {
+  const key = kind + text;
+  let result = parsed.get(key) as T | undefined;
+  if (result === undefined) {
+    result = parse(text);
+    if (parsed.size >= MAX_PARSED) parsed.clear();
+    parsed.set(key, result);
+  }
+  return result;
 }
 
 function parseBits(spec: FieldSpec, text: string): BitSet {
   const bits = { low: 0, high: 0 };
-  for (const item of items(spec, text)) {
+  for (const item of text.split(",")) {
     parseItem(spec, item, (value) => {
       if (value < 32) bits.low |= 1 << value;
       else bits.high |= 1 << (value - 32);
@@ -113,7 +123,7 @@ function parseBits(spec: FieldSpec, text: string): BitSet {
 }
 
 function parseYears(text: string): Uint8Array | null {
-  const list = items(YEAR, text);
+  const list = text.split(",");
   const years = new Uint8Array(LAST_YEAR - FIRST_YEAR + 1);
   for (const item of list) parseItem(YEAR, item, (year) => (years[year - FIRST_YEAR] = 1));
   return list.some(isStar) ? null : years;
@@ -121,7 +131,7 @@ function parseYears(text: string): Uint8Array | null {
 
 function parseDom(text: string) {
   const rule = { domRestricted: true, dom: 0, last: false, lastWeekday: false, nearestWeekday: 0 };
-  for (const item of items(DOM, text)) {
+  for (const item of text.split(",")) {
     const lower = item.toLowerCase();
     if (lower === "l") rule.last = true;
     else if (lower === "lw") rule.lastWeekday = true;
@@ -139,7 +149,7 @@ function parseDom(text: string) {
 
 function parseDow(text: string) {
   const rule = { dowRestricted: true, dow: 0, dowLast: 0, dowNth: [0, 0, 0, 0, 0, 0] };
-  for (const item of items(DOW, text)) {
+  for (const item of text.split(",")) {
     const [, name = "", mark, k] = /^(.+?)(?:(l)|#([1-5]))$/i.exec(item) ?? [];
     const value = mark === undefined && k === undefined ? -1 : valueOf(DOW, name);
     if (value >= 0) {
@@ -154,19 +164,32 @@ function parseDow(text: string) {
   return rule;
 }
 
+/** Texts of second, minute, hour, day-of-month, month, day-of-week, year. */
+export type SevenFields = readonly [string, string, string, string, string, string, string];
+
 /**
  * Parses the seven fields second, minute, hour, day-of-month, month, day-of-week, year.
  * @throws FieldFault for the first field that is not understood
  */
-export function parseFields(texts: readonly string[]): CronFields {
-  const [second = "", minute = "", hour = "", dom = "", month = "", dow = "", year = ""] = texts;
+export function parseFields(texts: SevenFields): CronFields {
+  const [second, minute, hour, dom, month, dow, year] = texts;
   return {
-    second: parseBits(SECOND, second),
-    minute: parseBits(MINUTE, minute),
-    hour: parseBits(HOUR, hour),
+    second: once("second ", second, parseSecond),
+    minute: once("minute ", minute, parseMinute),
+    hour: once("hour ", hour, parseHour),
     hourWild: isStar(hour.charAt(0)),
-    day: { ...parseDom(dom), ...parseDow(dow) },
-    month: parseBits(MONTH, month),
-    years: parseYears(year),
+    day: once("day ", `${dom} ${dow}`, parseDays),
+    month: once("month ", month, parseMonth),
+    years: year === "*" ? null : once("year ", year, parseYears),
   };
+}
+
+const parseSecond = (text: string): BitSet => parseBits(SECOND, text);
+const parseMinute = (text: string): BitSet => parseBits(MINUTE, text);
+const parseHour = (text: string): BitSet => parseBits(HOUR, text);
+const parseMonth = (text: string): BitSet => parseBits(MONTH, text);
+
+function parseDays(text: string): DayRule {
+  const [dom, dow] = text.split(" ") as [string, string];
+  return { ...parseDom(dom), ...parseDow(dow), months: new Int32Array(28).fill(-1) };
 }

@@ -77,18 +77,21 @@ export function readSchedule(
   if (spec.invert) probe = inverse(probe);
   if (down.length > 0) probe = minus(probe, union(down));
   if (jitter !== undefined && jitter.maxMs > 0) probe = delayed(probe, jitter.maxMs, share(jitter.key));
-  return new Schedule(probe, rules, down, copyOf(spec), { ...options });
+  return new Schedule(probe, rules, down, copyOf(spec, several), options.localZone);
 }
 
 /** What the caller holds may change later. */
-function copyOf(spec: ScheduleSpec): ScheduleSpec {
-  const { windows, downtime, except, extra } = spec;
+function copyOf(spec: ScheduleSpec, several: boolean): ScheduleSpec {
+  const [{ start, end, timezone }] = spec.windows as readonly [Window];
+  if (!several) return { windows: [{ start, end, timezone }] };
+  const { windows, downtime, except, extra, jitter } = spec;
   return {
     ...spec,
     windows: windows.map((window) => ({ ...window })),
     downtime: downtime?.map((window) => ({ ...window })),
     except: except && [...except],
     extra: extra && [...extra],
+    jitter: jitter && { ...jitter },
   };
 }
 

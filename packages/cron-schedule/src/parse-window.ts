@@ -1,5 +1,5 @@
 import { Pattern, type DayOverrides } from "./pattern.ts";
-import { type FieldFault, parseFields } from "./parse-fields.ts";
+import { type FieldFault, parseFields, type SevenFields } from "./parse-fields.ts";
 import type { CronFields } from "./fields.ts";
 import { localZoneName } from "./local-zone.ts";
 import { excerpt, ScheduleError, type ScheduleErrorCode } from "./schedule-error.ts";
@@ -83,7 +83,7 @@ export function readWindow(
     fields: readonly string[],
   ): CronFields | undefined => {
     try {
-      return parseFields(["0", ...fields]);
+      return parseFields(["0", ...fields] as unknown as SevenFields);
     } catch (error) {
       const { message } = error as FieldFault;
       fail(code, name, window[name], `invalid ${name} time in schedule: "${excerpt(window[name])}"; ${message}`);

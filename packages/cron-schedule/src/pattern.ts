@@ -54,8 +54,6 @@ export class Pattern {
   readonly #firstTime: number;
   readonly #lastTime: number;
   readonly #everyDay: boolean;
-  /** Days by shape of the month (7 first weekdays × 4 lengths), −1 while unknown. */
-  #months: Int32Array | undefined;
 
   /** `lastYear` bounds the search where the year field is open. */
   constructor(fields: CronFields, overrides: DayOverrides = {}, lastYear: number = LAST_YEAR) {
@@ -193,9 +191,9 @@ export class Pattern {
   #daysIn(first: number, length: number): number {
     const weekdayOfFirst = weekday(first);
     const key = weekdayOfFirst * 4 + length - 28;
-    const months = (this.#months ??= new Int32Array(28).fill(-1));
-    const known = months[key] as number;
-    return known >= 0 ? known : (months[key] = daysOf(this.fields.day, weekdayOfFirst, length));
+    const { day } = this.fields;
+    const known = day.months[key] as number;
+    return known >= 0 ? known : (day.months[key] = daysOf(day, weekdayOfFirst, length));
   }
 
   #nextTime(time: number): number {

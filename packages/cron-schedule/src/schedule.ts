@@ -3,7 +3,7 @@ import { instant } from "./instant.ts";
 import type { ScheduleIssue } from "./issue.ts";
 import { lintRules } from "./lint.ts";
 import { localText } from "./local-text.ts";
-import type { ParseOptions, Window } from "./parse-window.ts";
+import type { Window } from "./parse-window.ts";
 import { ENDLESS_MS, type Probe } from "./probe.ts";
 import { toNomadWindow } from "./to-nomad.ts";
 import type { ScheduleSpec } from "./spec.ts";
@@ -45,7 +45,7 @@ export interface PreviewOptions {
 const AFTER_ALL = 4_417_977_600_000;
 
 /** How far back the beginning of an open or a past window is sought, one span after the other. */
-const LOOK_BACK_MS: readonly number[] = [2, 40, 800, 8000, 50_000].map((days) => days * 86_400_000);
+const LOOK_BACK_MS: readonly number[] = [2, 40, 800, 8000, 55_000].map((days) => days * 86_400_000);
 
 /**
  * When something may run: an immutable set of windows. Answers depend on the instant given and on nothing else, neither on
@@ -53,13 +53,11 @@ const LOOK_BACK_MS: readonly number[] = [2, 40, 800, 8000, 50_000].map((days) =>
  * @public
  */
 export class Schedule {
-  /** Names of the zones, in the order of the windows. */
-  readonly timezones: readonly string[];
   readonly #probe: Probe;
   readonly #rules: readonly WindowRule[];
   readonly #downtime: readonly WindowRule[];
   readonly #spec: ScheduleSpec;
-  readonly #options: ParseOptions;
+  readonly #localZone: string | undefined;
   /** The latest answer holds from `#memoFrom` to before `#memoEdge`. */
   #memoFrom = Infinity;
   #memoEdge = -Infinity;
@@ -72,14 +70,18 @@ export class Schedule {
     rules: readonly WindowRule[],
     downtime: readonly WindowRule[],
     spec: ScheduleSpec,
-    options: ParseOptions,
+    localZone: string | undefined,
   ) {
     this.#probe = probe;
     this.#rules = rules;
     this.#downtime = downtime;
     this.#spec = spec;
-    this.#options = options;
-    this.timezones = [...new Set(rules.map((rule) => rule.zone.name))];
+    this.#localZone = localZone;
+  }
+
+  /** Names of the zones, in the order of the windows. */
+  get timezones(): readonly string[] {
+    return [...new Set(this.#rules.map((rule) => rule.zone.name))];
   }
 
   /** Whether `now` is in a window, and the next edges. Windows that overlap or touch count as one. */
@@ -117,7 +119,7 @@ export class Schedule {
         at = s.edge;
         opened = s.on ? undefined : at;
       }
-      if (found !== null || t - span <= 0) return found;
+      if (found !== null) return found;
     }
     return null;
   }
@@ -157,7 +159,7 @@ export class Schedule {
 
   /** The window as Nomad's `schedule` block writes it. Throws a {@link ScheduleError} `not-nomad` if Nomad cannot express it. */
   toNomad(): Window {
-    return toNomadWindow(this.#spec, this.#options);
+    return toNomadWindow(this.#spec, this.#localZone);
   }
 
   #look(t: number): void {

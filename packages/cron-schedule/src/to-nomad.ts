@@ -1,9 +1,9 @@
-import { type ParseOptions, readWindow, type Window } from "./parse-window.ts";
+import { readWindow, type Window } from "./parse-window.ts";
 import { ScheduleError } from "./schedule-error.ts";
 import type { ScheduleSpec } from "./spec.ts";
 
 /** The one window of a schedule in Nomad's dialect. */
-export function toNomadWindow(spec: ScheduleSpec, options: ParseOptions): Window {
+export function toNomadWindow(spec: ScheduleSpec, localZone: string | undefined): Window {
   const refuse = (field: string, text: unknown): never => {
     throw new ScheduleError("not-nomad", field, text, `Nomad's schedule block cannot express this ${field}`);
   };
@@ -16,8 +16,6 @@ export function toNomadWindow(spec: ScheduleSpec, options: ParseOptions): Window
   if (spec.invert) refuse("invert", spec.invert);
   if (spec.jitter !== undefined && spec.jitter.maxMs > 0) refuse("jitter", spec.jitter.maxMs);
   const { start, end, timezone = "" } = window;
-  readWindow(window, "", { ...options, dialect: "nomad", overnight: false }, {}, (error) =>
-    refuse(error.field, error.text),
-  );
+  readWindow(window, "", { localZone }, {}, (error) => refuse(error.field, error.text));
   return { start, end, timezone };
 }

@@ -130,8 +130,8 @@ export class Zone {
       const sample = Math.min(low + STEP_MS, start + BLOCK_MS);
       const next = this.#read(sample);
       if (next !== offset) {
-        const at = this.#bisect(low, sample, offset);
-        if (at < start + BLOCK_MS) found.push(at, next);
+        // A change at the very end belongs to the next block too; here it only ends the last segment.
+        found.push(this.#bisect(low, sample, offset), next);
         offset = next;
       }
       low = sample;

@@ -76,6 +76,27 @@ describe("parseCron", () => {
     expect(iso(cron.previous(t("2026-06-10T09:00:00.001Z")))).toBe("2026-06-10T09:00:00Z");
   });
 
+  it("finds the seconds before and after within minutes and hours", () => {
+    const cron = parseCron("30 5,20 9,17 * * * *");
+    const at = (time: string): Date => t(`2026-06-10T${time}Z`);
+    const before = ["09:05:10", "09:05:31", "09:20:10", "09:30:00", "16:00:00", "17:05:30", "17:20:31"].map((time) =>
+      iso(cron.previous(at(time)))?.slice(8, 19),
+    );
+    expect(before).toEqual([
+      "09T17:20:30",
+      "10T09:05:30",
+      "10T09:05:30",
+      "10T09:20:30",
+      "10T09:20:30",
+      "10T09:20:30",
+      "10T17:20:30",
+    ]);
+    const after = ["09:05:10", "09:05:30", "09:20:29", "09:20:30", "16:00:00", "17:20:30"].map((time) =>
+      iso(cron.next(at(time)))?.slice(8, 19),
+    );
+    expect(after).toEqual(["10T09:05:30", "10T09:20:30", "10T09:20:30", "10T17:05:30", "10T17:05:30", "11T09:05:30"]);
+  });
+
   it.each([
     ["skip", "both", ["2026-03-09T06:30:00Z", "2026-03-10T06:30:00Z"]],
     ["shift", "both", ["2026-03-08T07:00:00Z", "2026-03-09T06:30:00Z"]],
@@ -118,6 +139,10 @@ describe("parseCron", () => {
 
   it("describes itself", () => {
     expect(parseCron("30 9 * * MON-FRI").describe()).toBe("at 09:30 on Monday to Friday");
+    expect(parseCron("* 30 9 * * * *").describe()).toBe("at 09:30, every second every day");
+    expect(parseCron("0,30 */10 9-10 L * FRIL *").describe()).toBe(
+      "at minute 00, 10, 20, 30, 40, 50 of hours 09, 10, second 0, 30 on the last day of the month or the last Friday of the month",
+    );
   });
 });
 

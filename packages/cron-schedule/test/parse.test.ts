@@ -64,6 +64,10 @@ describe("parseSchedule", () => {
       "error timezone timezone",
       "error start-syntax start",
     ]);
+    expect(validate({ ...base, start: "0 9 * *", end: "5" }).map((issue) => issue.code)).toEqual([
+      "start-fields",
+      "end-fields",
+    ]);
     expect(validate({ ...base, start: "0 9 31 4 * *", end: "0 8" }).map((issue) => issue.code)).toEqual([
       "never",
       "end-before-start",

@@ -31,6 +31,13 @@ describe("Schedule", () => {
     expect(errorOf(() => schedule.evaluate("x" as never)).code).toBe("instant");
   });
 
+  it("has answers for instants far outside its calendar", () => {
+    const schedule = parseSchedule(work);
+    expect(schedule.evaluate(8e15)).toEqual({ inWindow: false, nextStart: null, nextEnd: null });
+    expect(iso(schedule.evaluate(-8e15).nextStart)).toBe("1970-01-01T14:30:00Z");
+    expect(schedule.next(-8e15)?.localEnd).toBe("1970-01-01T16:00:00-05:00");
+  });
+
   it("does not share dates that a caller could change", () => {
     const schedule = parseSchedule(work);
     const now = t("2026-06-10T14:00:00Z");
@@ -159,6 +166,28 @@ describe("Schedule", () => {
     });
   });
 
+  it("is endless when several windows hand over to one another for ever", () => {
+    const halves = parseSchedule(
+      {
+        windows: [
+          { ...always, end: "0 12" },
+          { ...always, start: "0 12 * * * *" },
+        ],
+      },
+      overnight,
+    );
+    expect(halves.evaluate(t("2026-06-10T14:00:00Z"))).toEqual({ inWindow: true, nextStart: null, nextEnd: null });
+  });
+
+  it("looks no further back than a start can reach, in a repeated hour too", () => {
+    const mondays = parseSchedule({ start: "0 * * * MON *", end: "30 *", timezone: "America/New_York" }, overnight);
+    expect(mondays.evaluate(t("2026-11-01T06:10:00Z"))).toEqual({
+      inWindow: false,
+      nextStart: t("2026-11-02T05:00:00Z"),
+      nextEnd: t("2026-11-02T05:30:00Z"),
+    });
+  });
+
   it("never opens when downtime covers everything, and says so in bounded time", () => {
     const started = performance.now();
     const none = parseSchedule({ windows: [work], downtime: [{ ...work, start: "0 9 * * * *", end: "0 17" }] });
@@ -225,8 +254,28 @@ describe("Schedule", () => {
     ).toBeNull();
   });
 
+  it("holds back only the window that has just begun, not those before it", () => {
+    const hourly = { start: "0 * * * * *", end: "10 *", timezone: "UTC" };
+    const schedule = parseSchedule({ windows: [hourly], jitter: { maxMs: 3 * 3_600_000, key: "a" } }, overnight);
+    const [first, second] = [...schedule.windows(t("2026-06-10T08:59:00Z"), { count: 2 })];
+    const delay = (first?.start.getTime() as number) - t("2026-06-10T09:00:00Z").getTime();
+    expect(delay).toBeGreaterThan(0);
+    expect(delay).toBeLessThan(600_000);
+    expect(second?.start.getTime()).toBe(t("2026-06-10T10:00:00Z").getTime() + delay);
+    for (const [minute, open] of [
+      [-1, false],
+      [delay / 60_000 - 0.01, false],
+      [delay / 60_000, true],
+      [9.99, true],
+      [10, false],
+    ] as const) {
+      expect(schedule.isOpen(t("2026-06-10T09:00:00Z").getTime() + minute * 60_000)).toBe(open);
+    }
+  });
+
   it.each([
     [work, {}, "from 09:30 to 16:00 on Monday to Friday (America/New_York)"],
+    [{ ...work, start: "0 9 1 * * *" }, {}, "from 09:00 to 16:00 on day 1 of the month (America/New_York)"],
     [night, overnight, "from 22:00 to 06:00 the next day every day (Europe/Paris)"],
     [
       { ...work, start: "0 9 1,15,L,LW,10W * * *" },

@@ -24,6 +24,11 @@ const SAMPLE: readonly (readonly [zone: string, from: number, to: number])[] = [
   ["Asia/Pyongyang", 2015, 2019],
   ["America/Caracas", 2007, 2017],
   ["Pacific/Chatham", 2036, 2037],
+  // Within a day of the end of a block of the zone table.
+  ["Asia/Ho_Chi_Minh", 1975, 1975],
+  ["Asia/Jerusalem", 2003, 2003],
+  ["Africa/Cairo", 1998, 1998],
+  ["Africa/Casablanca", 2030, 2030],
 ];
 const seed = Date.now() % 1_000_000;
 
