@@ -305,7 +305,7 @@ describe("server versions", () => {
     await h.clock.advance(100);
     await h.done();
     expect([h.status, h.types(), h.machine.starts.length]).toEqual(["complete", ["Received"], 0]);
-    expect(h.allocDir.log).toEqual([]);
+    expect(h.allocDir.log).toEqual(["unmount"]);
   });
 
   it("a reconnect adds an event to each task, keeps the desired state and is reported", async () => {
@@ -486,8 +486,9 @@ describe("hooks around the run", () => {
     const h = await new Harness({ job: oneTask("exit 0", { job: { Type: "batch" } }), config: { telemetry } }).agent();
     await h.clock.advance(1_000);
     expect(seen.filter((s) => s.startsWith("pre"))).toEqual([
-      "prerun alloc_dir", "prerun max_run_duration", "prerun alloc_health_watcher",
-      "prestart validate", "prestart task_dir", "prestart logmon", "prestart dispatch_payload", "prestart pause",
+      "prerun alloc_dir", "prerun max_run_duration", "prerun alloc_health_watcher", "prerun group_services", "prerun checks_hook",
+      "prestart validate", "prestart task_dir", "prestart logmon", "prestart dispatch_payload", "prestart artifacts", "prestart pause",
+      "prekill group_services", "prekill checks_hook",
     ]);
   });
 

@@ -1,9 +1,10 @@
+import { mkdirSync } from "node:fs";
 import type { AllocDir, TaskDir } from "@outrider/allocdir-interface";
 
-/** Folders that exist in name only. */
-export function fakeAllocDir(allocId: string, o: { readonly missing?: boolean; readonly buildFails?: Error } = {}): AllocDir & { readonly log: string[] } {
+/** Folders that exist in name only; with `root` the tasks' own ones are real. */
+export function fakeAllocDir(allocId: string, o: { readonly missing?: boolean; readonly buildFails?: Error; readonly root?: string } = {}): AllocDir & { readonly log: string[] } {
   const log: string[] = [];
-  const root = `/allocs/${allocId}`;
+  const root = `${o.root ?? "/allocs"}/${allocId}`;
   const tasks = new Map<string, TaskDir>();
   const dir: Partial<AllocDir> & { readonly log: string[] } = {
     log,
@@ -13,6 +14,7 @@ export function fakeAllocDir(allocId: string, o: { readonly missing?: boolean; r
     state: "new",
     newTaskDir({ name }) {
       const task = fakeTaskDir(root, name, log);
+      if (o.root !== undefined) for (const dir of [task.localDir, task.secretsDir, task.logDir]) mkdirSync(dir, { recursive: true });
       tasks.set(name, task);
       return task;
     },
@@ -20,6 +22,9 @@ export function fakeAllocDir(allocId: string, o: { readonly missing?: boolean; r
     async build() {
       if (o.buildFails !== undefined) throw o.buildFails;
       log.push("build");
+    },
+    async unmountAll() {
+      log.push("unmount");
     },
     async destroy() {
       log.push("destroy");
