@@ -81,7 +81,11 @@ const LOG_LEVELS = ["trace", "debug", "info", "warn", "error"];
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /** Flags over environment over defaults. Throws ERR_OUTRIDER_AGENT_CONFIG naming flag, variable and the offending text. */
-export function resolveAgentConfig(flags: AgentSettings, env: Readonly<Record<string, string | undefined>>, cwd: string = process.cwd()): AgentConfig {
+export function resolveAgentConfig(
+  flags: AgentSettings,
+  env: Readonly<Record<string, string | undefined>>,
+  cwd: string = process.cwd(),
+): AgentConfig {
   const text = (name: keyof typeof SETTING_NAMES, fallback: string): string => {
     const [, variable] = SETTING_NAMES[name];
     const value = flags[name] ?? env[variable];
@@ -92,9 +96,19 @@ export function resolveAgentConfig(flags: AgentSettings, env: Readonly<Record<st
   if (dataDir.includes("\0")) throw bad("dataDir", dataDir, "must be a path");
   const socket = text("socket", "");
   const token = text("token", "");
-  const http: BindAddress = socket !== "" ? { unixSocket: resolve(cwd, socket) } : { host: checkedHost(text("bind", DEFAULT_HTTP_HOST)), port: checkedPort(text("port", String(DEFAULT_HTTP_PORT))) };
+  const http: BindAddress =
+    socket !== ""
+      ? { unixSocket: resolve(cwd, socket) }
+      : {
+          host: checkedHost(text("bind", DEFAULT_HTTP_HOST)),
+          port: checkedPort(text("port", String(DEFAULT_HTTP_PORT))),
+        };
   if ("host" in http && !isLoopback(http.host) && token === "") {
-    throw new OutriderError("ERR_OUTRIDER_AGENT_TOKEN_NEEDED", `listening on ${http.host} lets other machines run programs here: give a token with -token or OUTRIDER_HTTP_TOKEN, or listen on 127.0.0.1`, { details: { bind: http.host } });
+    throw new OutriderError(
+      "ERR_OUTRIDER_AGENT_TOKEN_NEEDED",
+      `listening on ${http.host} lets other machines run programs here: give a token with -token or OUTRIDER_HTTP_TOKEN, or listen on 127.0.0.1`,
+      { details: { bind: http.host } },
+    );
   }
   if (token !== "" && token.length < 16) throw bad("token", "…", "must have at least 16 characters");
   return {
@@ -126,7 +140,9 @@ export function isLoopback(host: string): boolean {
 }
 
 function defaultNodeName(): string {
-  const name = hostname().replace(/[^A-Za-z0-9._-]/g, "-").replace(/^[^A-Za-z0-9]+/, "");
+  const name = hostname()
+    .replace(/[^A-Za-z0-9._-]/g, "-")
+    .replace(/^[^A-Za-z0-9]+/, "");
   return name === "" ? "node" : name.slice(0, 128);
 }
 
@@ -154,5 +170,9 @@ function checkedLevel(text: string): string {
 
 function bad(name: keyof typeof SETTING_NAMES, value: string, what: string): OutriderError {
   const [flag, variable] = SETTING_NAMES[name];
-  return new OutriderError("ERR_OUTRIDER_AGENT_CONFIG", `${flag} (or ${variable}): ${what}${value === "" ? "" : `, not ${JSON.stringify(value)}`}`, { details: { flag, variable, value } });
+  return new OutriderError(
+    "ERR_OUTRIDER_AGENT_CONFIG",
+    `${flag} (or ${variable}): ${what}${value === "" ? "" : `, not ${JSON.stringify(value)}`}`,
+    { details: { flag, variable, value } },
+  );
 }

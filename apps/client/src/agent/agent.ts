@@ -85,7 +85,9 @@ export class RunningAgent implements Agent {
       void this.#node.serversContacted.then(this.#setReady);
     } catch (reason) {
       this.#failReady(reason);
-      await this.stop().catch((again: unknown) => logger.error({ err: again }, "cleaning up after a failed start failed"));
+      await this.stop().catch((again: unknown) =>
+        logger.error({ err: again }, "cleaning up after a failed start failed"),
+      );
       throw reason;
     }
   }

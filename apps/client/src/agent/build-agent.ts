@@ -10,10 +10,23 @@ import { encodeConfig } from "@outrider/plugin-driver/host";
 import { createAllocRunner } from "../alloc/index.ts";
 import { createDriverManager, type ClientDrivers } from "../driver/create-driver-manager.ts";
 import type { DriverCommand } from "../driver/driver-process.ts";
-import { allResources, createHttpServer, DEFAULT_WAITING_LIMITS, WaitingQueries, type ApiContext } from "../http/index.ts";
+import {
+  allResources,
+  createHttpServer,
+  DEFAULT_WAITING_LIMITS,
+  WaitingQueries,
+  type ApiContext,
+} from "../http/index.ts";
 import { formatDiagnostics, noFiles, parseJobFile } from "../jobspec/index.ts";
 import { MetricsRegistry, nodeLabels, setAllocGauges, setNodeGauges, taskLabels } from "../metrics/index.ts";
-import { createNodeClient, fingerprintNode, loadNodeIdentity, type BuildRunner, type NodeClient } from "../node/index.ts";
+import {
+  createNodeClient,
+  fingerprintNode,
+  loadNodeIdentity,
+  type BuildRunner,
+  type NodeClient,
+} from "../node/index.ts";
+import { createNativeMounter } from "../node/native-mounter.ts";
 import { createEmbeddedServer } from "../server/index.ts";
 import { openJournalStore } from "../state/index.ts";
 import { RunningAgent, type Agent } from "./agent.ts";
@@ -63,8 +76,25 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
   const clientStore = stack.use(await openJournalStore({ dir: dir.client, logger }));
   const identity = await loadNodeIdentity(dir.client);
   const metrics = new MetricsRegistry({ clock, host: config.nodeName });
-  const drivers = stack.use(deps.drivers ?? (await createDriverManager({ dataDir: dir.root, logger, clock, random, driverCommand: deps.driverCommand ?? ownDriverCommand(), build: version })));
-  const server = createEmbeddedServer({ store: serverStore, clock, logger, random, rules: createJobRules({ drivers: () => drivers.names, region: config.region }) });
+  const drivers = stack.use(
+    deps.drivers ??
+      (await createDriverManager({
+        dataDir: dir.root,
+        logger,
+        clock,
+        random,
+        driverCommand: deps.driverCommand ?? ownDriverCommand(),
+        build: version,
+      })),
+  );
+  const server = createEmbeddedServer({
+    store: serverStore,
+    clock,
+    logger,
+    random,
+    rules: createJobRules({ drivers: () => drivers.names, region: config.region }),
+  });
+  const mounter = createNativeMounter(logger);
   const waiting = new WaitingQueries({ limits: DEFAULT_WAITING_LIMITS, feed: server.state.feed, clock, random });
 
   let node: NodeClient | undefined;
@@ -76,11 +106,28 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
     clock,
     node: () => node,
     handlers: () => server.link.handlers(identity.id),
-    agent: () => ({ name: config.nodeName, region: config.region, datacenter: config.datacenter, version, httpAddress: shortAddress(http.address), httpPort: http.port, serverId: identity.id, startedMs, dataDir: config.dataDir }),
+    agent: () => ({
+      name: config.nodeName,
+      region: config.region,
+      datacenter: config.datacenter,
+      version,
+      httpAddress: shortAddress(http.address),
+      httpPort: http.port,
+      serverId: identity.id,
+      startedMs,
+      dataDir: config.dataDir,
+    }),
     parseHcl,
   };
   const startedMs = clock.now();
-  const http = createHttpServer({ bind: config.bind.http, guard: { allowedHosts: config.allowedHosts, token: config.token }, region: config.region, resources: allResources(context), waiting, logger });
+  const http = createHttpServer({
+    bind: config.bind.http,
+    guard: { allowedHosts: config.allowedHosts, token: config.token },
+    region: config.region,
+    resources: allResources(context),
+    waiting,
+    logger,
+  });
 
   const startNode = async (): Promise<NodeClient> => {
     const { clientOptions: options } = config;
@@ -96,7 +143,12 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
       outriderVersion: version,
       // Who keeps the API on this machine does not expect the ports of jobs to be offered elsewhere.
       ...(loopback ? { networkAddress: "127.0.0.1" } : {}),
-      ...defined({ cpuTotalCompute: options.cpuTotalCompute, memoryTotalMB: options.memoryTotalMB, minDynamicPort: options.minDynamicPort, maxDynamicPort: options.maxDynamicPort }),
+      ...defined({
+        cpuTotalCompute: options.cpuTotalCompute,
+        memoryTotalMB: options.memoryTotalMB,
+        minDynamicPort: options.minDynamicPort,
+        maxDynamicPort: options.maxDynamicPort,
+      }),
     });
     const labels = nodeLabels(fingerprint);
     const client = createNodeClient({
@@ -110,7 +162,12 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
       random,
       allocRoot: dir.alloc,
       gc: options.gc,
-      telemetry: (namespace) => createHookTelemetry({ sink: metrics, labels: () => ({ ...labels, namespace }), disabled: !options.hookMetrics }) as never,
+      telemetry: (namespace) =>
+        createHookTelemetry({
+          sink: metrics,
+          labels: () => ({ ...labels, namespace }),
+          disabled: !options.hookMetrics,
+        }) as never,
       onRemoved: (allocId) => metrics.remove({ alloc_id: allocId }),
     });
     node = client;
@@ -127,13 +184,18 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
     drivers,
     encodeDriverConfig: (schema, block, variables) => encodeConfig(schema, block, { variables }),
     logCollector: drivers.logCollector,
-    newAllocDir: (allocId) => createLocalAllocDir({ allocId, root: dir.alloc, logger, clock }),
+    newAllocDir: (allocId) => createLocalAllocDir({ allocId, root: dir.alloc, logger, clock, mounter }),
     node: () => (node as NodeClient).node,
     region: config.region,
     hostEnv: textEnv(deps.hostEnv ?? process.env),
     limits: { maxKillTimeoutMs: config.clientOptions.maxKillTimeoutMs },
-    stats: { publish: config.clientOptions.publishAllocationMetrics, intervalMs: config.clientOptions.collectionIntervalMs },
-    counters: { count: (what, task) => metrics.incrCounter(`nomad.client.allocs.${what}`, 1, taskLabels(base.alloc, task)) },
+    stats: {
+      publish: config.clientOptions.publishAllocationMetrics,
+      intervalMs: config.clientOptions.collectionIntervalMs,
+    },
+    counters: {
+      count: (what, task) => metrics.incrCounter(`nomad.client.allocs.${what}`, 1, taskLabels(base.alloc, task)),
+    },
   });
 
   return new RunningAgent({ logger, stack, http, server, nodeId: identity.id, startNode });
@@ -141,8 +203,13 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
 
 /** The driver process is another entry of this package. */
 function ownDriverCommand(): DriverCommand {
-  const candidates = ["./driver-main.js", "../../dist/driver-main.js"].map((path) => fileURLToPath(new URL(path, import.meta.url)));
-  return { command: process.execPath, args: [candidates.find((path) => existsSync(path)) ?? (candidates[0] as string)] };
+  const candidates = ["./driver-main.js", "../../dist/driver-main.js"].map((path) =>
+    fileURLToPath(new URL(path, import.meta.url)),
+  );
+  return {
+    command: process.execPath,
+    args: [candidates.find((path) => existsSync(path)) ?? (candidates[0] as string)],
+  };
 }
 
 function parseHcl(source: string): unknown {
@@ -160,7 +227,9 @@ function textEnv(env: Readonly<Record<string, string | undefined>>): Record<stri
 }
 
 function defined<T extends object>(values: T): { [K in keyof T]?: NonNullable<T[K]> } {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: NonNullable<T[K]> };
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: NonNullable<T[K]>;
+  };
 }
 
 /** Uniform in [0, 1) from the system's generator. */

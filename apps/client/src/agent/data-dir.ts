@@ -20,13 +20,23 @@ export interface DataDir extends AsyncDisposable {
  * ERR_OUTRIDER_AGENT_DATA_DIR_NEWER or ERR_OUTRIDER_STATE_LOCKED.
  */
 export async function openDataDir(root: string): Promise<DataDir> {
-  const parts = { root, server: join(root, "server"), client: join(root, "client"), alloc: join(root, "alloc"), driver: join(root, "driver") };
+  const parts = {
+    root,
+    server: join(root, "server"),
+    client: join(root, "client"),
+    alloc: join(root, "alloc"),
+    driver: join(root, "driver"),
+  };
   try {
     await mkdir(root, { recursive: true, mode: 0o700 });
     await checkOwner(root);
     await chmod(root, 0o700);
   } catch (reason) {
-    throw OutriderError.from(reason, "ERR_OUTRIDER_AGENT_DATA_DIR", `data folder ${root} cannot be used; choose another with -data-dir or OUTRIDER_DATA_DIR`);
+    throw OutriderError.from(
+      reason,
+      "ERR_OUTRIDER_AGENT_DATA_DIR",
+      `data folder ${root} cannot be used; choose another with -data-dir or OUTRIDER_DATA_DIR`,
+    );
   }
   const lock = await lockDir(root);
   try {
@@ -44,8 +54,12 @@ export async function openDataDir(root: string): Promise<DataDir> {
 async function checkOwner(root: string): Promise<void> {
   const info = await stat(root);
   const uid = process.getuid?.();
-  if (!info.isDirectory()) throw new OutriderError("ERR_OUTRIDER_AGENT_DATA_DIR", `${root} is not a folder`, { details: { root } });
-  if (uid !== undefined && uid !== 0 && info.uid !== uid) throw new OutriderError("ERR_OUTRIDER_AGENT_DATA_DIR", `${root} belongs to another user`, { details: { root, owner: info.uid } });
+  if (!info.isDirectory())
+    throw new OutriderError("ERR_OUTRIDER_AGENT_DATA_DIR", `${root} is not a folder`, { details: { root } });
+  if (uid !== undefined && uid !== 0 && info.uid !== uid)
+    throw new OutriderError("ERR_OUTRIDER_AGENT_DATA_DIR", `${root} belongs to another user`, {
+      details: { root, owner: info.uid },
+    });
 }
 
 async function checkFormat(root: string): Promise<void> {
@@ -62,8 +76,17 @@ async function checkFormat(root: string): Promise<void> {
     return;
   }
   const format = Number(text.trim());
-  if (!Number.isInteger(format) || format < 1) throw new OutriderError("ERR_OUTRIDER_AGENT_DATA_DIR", `${path} does not hold a format version; is ${root} a data folder?`, { details: { path, text: text.slice(0, 64) } });
+  if (!Number.isInteger(format) || format < 1)
+    throw new OutriderError(
+      "ERR_OUTRIDER_AGENT_DATA_DIR",
+      `${path} does not hold a format version; is ${root} a data folder?`,
+      { details: { path, text: text.slice(0, 64) } },
+    );
   if (format > DATA_DIR_FORMAT) {
-    throw new OutriderError("ERR_OUTRIDER_AGENT_DATA_DIR_NEWER", `data folder ${root} has format ${format}, this version reads up to ${DATA_DIR_FORMAT}; use the newer Outrider that wrote it`, { details: { root, format, supported: DATA_DIR_FORMAT } });
+    throw new OutriderError(
+      "ERR_OUTRIDER_AGENT_DATA_DIR_NEWER",
+      `data folder ${root} has format ${format}, this version reads up to ${DATA_DIR_FORMAT}; use the newer Outrider that wrote it`,
+      { details: { root, format, supported: DATA_DIR_FORMAT } },
+    );
   }
 }

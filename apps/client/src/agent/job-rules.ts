@@ -2,7 +2,12 @@ import type { JobRules } from "../server/index.ts";
 import { canonicalizeJob, jobInputOf, refuseUnsupported, validateJob, type OptionalFeature } from "../jobspec/index.ts";
 
 /** Optional parts of jobs that this client honours. */
-export const HONOURED_FEATURES: readonly OptionalFeature[] = ["dispatch-payload", "network-ports", "parameterized", "periodic"];
+export const HONOURED_FEATURES: readonly OptionalFeature[] = [
+  "dispatch-payload",
+  "network-ports",
+  "parameterized",
+  "periodic",
+];
 
 /** The job file room's rules for a server with these drivers. */
 export function createJobRules(o: { readonly drivers: () => readonly string[]; readonly region: string }): JobRules {
@@ -11,10 +16,24 @@ export function createJobRules(o: { readonly drivers: () => readonly string[]; r
     judge: (job) => {
       const { errors, warnings } = validateJob(job);
       const refused = refuseUnsupported(job, { drivers: o.drivers(), supported: HONOURED_FEATURES });
-      const region = job.Region === o.region ? [] : [`Region: this server is region ${JSON.stringify(o.region)}, not ${JSON.stringify(job.Region)}`];
-      const canary = (job.TaskGroups ?? []).flatMap((group) => ((group.Update?.Canary ?? 0) > 0 ? [`group ${JSON.stringify(group.Name)}: canaries (update.canary) are not supported by this server`] : []));
-      const sticky = (job.TaskGroups ?? []).flatMap((group) => (group.EphemeralDisk?.Sticky === true || group.EphemeralDisk?.Migrate === true ? [`group ${JSON.stringify(group.Name)}: a sticky or migrated ephemeral_disk is not supported by this client`] : []));
-      return { errors: [...errors.map((e) => e.message), ...refused.map((e) => e.message), ...region, ...canary, ...sticky], warnings };
+      const region =
+        job.Region === o.region
+          ? []
+          : [`Region: this server is region ${JSON.stringify(o.region)}, not ${JSON.stringify(job.Region)}`];
+      const canary = (job.TaskGroups ?? []).flatMap((group) =>
+        (group.Update?.Canary ?? 0) > 0
+          ? [`group ${JSON.stringify(group.Name)}: canaries (update.canary) are not supported by this server`]
+          : [],
+      );
+      const sticky = (job.TaskGroups ?? []).flatMap((group) =>
+        group.EphemeralDisk?.Sticky === true || group.EphemeralDisk?.Migrate === true
+          ? [`group ${JSON.stringify(group.Name)}: a sticky or migrated ephemeral_disk is not supported by this client`]
+          : [],
+      );
+      return {
+        errors: [...errors.map((e) => e.message), ...refused.map((e) => e.message), ...region, ...canary, ...sticky],
+        warnings,
+      };
     },
   };
 }

@@ -51,13 +51,28 @@ export interface Snapshot<T> {
 }
 
 /** Answers a query, waiting for a newer index when the client asks for it. `missing` is the text of a 404. */
-export async function answerQuery<T>(context: ApiContext, request: ApiRequest, tables: readonly TableName[], missing: string, read: () => Snapshot<T>): Promise<ApiResult> {
+export async function answerQuery<T>(
+  context: ApiContext,
+  request: ApiRequest,
+  tables: readonly TableName[],
+  missing: string,
+  read: () => Snapshot<T>,
+): Promise<ApiResult> {
   const { index, waitMs } = request.query;
   const result = await context.waiting.answer(read, { tables, index, waitMs, signal: request.signal });
   if (result.value === undefined) {
-    throw new HttpError(404, missing, { "x-nomad-index": String(Math.max(1, result.index)), "x-nomad-lastcontact": "0", "x-nomad-knownleader": "true" });
+    throw new HttpError(404, missing, {
+      "x-nomad-index": String(Math.max(1, result.index)),
+      "x-nomad-lastcontact": "0",
+      "x-nomad-knownleader": "true",
+    });
   }
-  return { kind: "json", value: result.value, index: result.index, ...(result.headers === undefined ? {} : { headers: result.headers }) };
+  return {
+    kind: "json",
+    value: result.value,
+    index: result.index,
+    ...(result.headers === undefined ? {} : { headers: result.headers }),
+  };
 }
 
 /** The newest index of some tables. */

@@ -12,15 +12,24 @@ export interface ApiRequest {
   readonly params: Params;
   readonly query: QueryOptions;
   readonly body: Buffer | undefined;
-  /** Aborts when the client is gone. */
+  /** Aborts when the client is gone or has closed its half: from then on waiting for changes serves nobody. */
   readonly signal: AbortSignal;
+  /** Aborts when the connection is closed: nothing can be sent any more. */
+  readonly closed: AbortSignal;
   /** For streams only: a handler that uses it gives `{ kind: "sent" }`. */
   readonly reply: FastifyReply;
 }
 
 /** What a resource answers. `index` adds the three headers of a query; `writeIndex` the one of a write. */
 export type ApiResult =
-  | { readonly kind: "json"; readonly value: unknown; readonly index?: number; readonly writeIndex?: number; readonly status?: number; readonly headers?: Readonly<Record<string, string>> }
+  | {
+      readonly kind: "json";
+      readonly value: unknown;
+      readonly index?: number;
+      readonly writeIndex?: number;
+      readonly status?: number;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
   | { readonly kind: "text"; readonly text: string; readonly contentType: string }
   | { readonly kind: "empty"; readonly writeIndex?: number }
   | { readonly kind: "sent" };

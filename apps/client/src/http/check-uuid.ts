@@ -4,6 +4,7 @@ import { HttpError } from "./http-error.ts";
 export function checkUuid(text: string | undefined, what: "alloc" | "eval" | "node" | "deployment"): string {
   const id = (text ?? "").toLowerCase();
   if (id.length !== 36) throw new HttpError(500, `${what} lookup failed: index error: UUID must be 36 characters`);
-  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) throw new HttpError(500, `${what} lookup failed: index error: Invalid UUID`);
+  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id))
+    throw new HttpError(500, `${what} lookup failed: index error: Invalid UUID`);
   return id;
 }

@@ -13,7 +13,13 @@ const SAFE_HEADERS = {
 } as const;
 
 /** Sends what a reader has, at most `limit` bytes (0: all); closes it. */
-export async function sendFile(context: ApiContext, request: ApiRequest, reader: FileReader, contentType: string, limit: number): Promise<ApiResult> {
+export async function sendFile(
+  context: ApiContext,
+  request: ApiRequest,
+  reader: FileReader,
+  contentType: string,
+  limit: number,
+): Promise<ApiResult> {
   await using open = reader;
   const slot = context.waiting.openStream();
   const { raw } = request.reply;
@@ -24,7 +30,8 @@ export async function sendFile(context: ApiContext, request: ApiRequest, reader:
     raw.writeHead(200, { "content-type": safeType(contentType), ...SAFE_HEADERS });
     while (data.length > 0 && !raw.destroyed && !slot.signal.aborted) {
       left -= data.length;
-      if (!raw.write(data)) await once(raw, "drain", { signal: AbortSignal.any([request.signal, slot.signal]) }).catch(() => undefined);
+      if (!raw.write(data))
+        await once(raw, "drain", { signal: AbortSignal.any([request.closed, slot.signal]) }).catch(() => undefined);
       if (left <= 0) break;
       data = await open.read(Math.min(CHUNK_BYTES, left));
     }

@@ -78,12 +78,17 @@ class FilterParser {
     const operator = this.#take();
     if (operator.text === "==" || operator.text === "!=") {
       const value = this.#value();
-      return operator.text === "==" ? (row) => equals(select(row, path), value) : (row) => !equals(select(row, path), value);
+      return operator.text === "=="
+        ? (row) => equals(select(row, path), value)
+        : (row) => !equals(select(row, path), value);
     }
     if (operator.text === "contains") return contains(path, this.#value());
     if (operator.text === "is") return this.#is(path);
     if (operator.text === "in" || operator.text === "not") return this.#wordIn(first, operator);
-    throw new HttpError(400, `failed to read filter expression: operator ${JSON.stringify(operator.text)} at ${operator.at} is not supported`);
+    throw new HttpError(
+      400,
+      `failed to read filter expression: operator ${JSON.stringify(operator.text)} at ${operator.at} is not supported`,
+    );
   }
 
   #is(path: readonly string[]): Test {
@@ -134,7 +139,10 @@ class FilterParser {
 
   #unexpected(token: Token): HttpError {
     const what = token.kind === "end" ? "the end" : JSON.stringify(token.text);
-    return new HttpError(400, `failed to create result paginator: failed to read filter expression: unexpected ${what} at ${token.at}`);
+    return new HttpError(
+      400,
+      `failed to create result paginator: failed to read filter expression: unexpected ${what} at ${token.at}`,
+    );
   }
 }
 
@@ -146,7 +154,10 @@ function tokenize(text: string): Token[] {
     const match = pattern.exec(text);
     if (match === null) {
       if (text.slice(at).trim() === "") break;
-      throw new HttpError(400, `failed to create result paginator: failed to read filter expression: unexpected ${JSON.stringify(text.slice(at).trim()[0])} at ${at}`);
+      throw new HttpError(
+        400,
+        `failed to create result paginator: failed to read filter expression: unexpected ${JSON.stringify(text.slice(at).trim()[0])} at ${at}`,
+      );
     }
     if (match[1] !== undefined) tokens.push({ kind: "value", text: unquote(match[1], at), at });
     else if (match[2] !== undefined) tokens.push({ kind: "value", text: match[2].slice(1, -1), at });
@@ -174,7 +185,8 @@ function select(row: unknown, path: readonly string[]): unknown {
 }
 
 function equals(value: unknown, text: string): boolean {
-  return value !== undefined && value !== null && typeof value !== "object" && String(value) === text;
+  if (typeof value === "string") return value === text;
+  return (typeof value === "number" || typeof value === "boolean") && String(value) === text;
 }
 
 function contains(path: readonly string[], text: string): Test {

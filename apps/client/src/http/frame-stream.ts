@@ -9,6 +9,8 @@ export const HEARTBEAT_MS = 1000;
 interface FrameStream {
   readonly contentType: string;
   readonly plain: boolean;
+  /** Whether it goes on at the end of what there is: such a stream ends when its client has finished sending. */
+  readonly follow: boolean;
   readonly frames: (signal: AbortSignal) => AsyncIterable<LogFrame>;
 }
 
@@ -19,14 +21,19 @@ interface FrameStream {
 export async function sendFrames(context: ApiContext, request: ApiRequest, o: FrameStream): Promise<ApiResult> {
   const slot = context.waiting.openStream();
   const stop = new AbortController();
-  const signal = AbortSignal.any([request.signal, slot.signal, stop.signal]);
+  const signal = AbortSignal.any([o.follow ? request.signal : request.closed, slot.signal, stop.signal]);
   const iterator = o.frames(signal)[Symbol.asyncIterator]();
   try {
     const { raw } = request.reply;
     let pending = iterator.next();
     const early = await Promise.race([pending.then((result) => ({ result })), settled(context, 200, signal)]);
     request.reply.hijack();
-    raw.writeHead(200, { "content-type": o.contentType, "x-content-type-options": "nosniff", "cache-control": "no-cache", vary: "Accept-Encoding" });
+    raw.writeHead(200, {
+      "content-type": o.contentType,
+      "x-content-type-options": "nosniff",
+      "cache-control": "no-cache",
+      vary: "Accept-Encoding",
+    });
     raw.flushHeaders();
     if (early !== undefined) {
       if (early.result.done === true) {
@@ -51,7 +58,14 @@ export async function sendFrames(context: ApiContext, request: ApiRequest, o: Fr
   }
 }
 
-async function pump(context: ApiContext, request: ApiRequest, o: FrameStream, iterator: AsyncIterator<LogFrame>, first: Promise<IteratorResult<LogFrame>>, signal: AbortSignal): Promise<void> {
+async function pump(
+  context: ApiContext,
+  request: ApiRequest,
+  o: FrameStream,
+  iterator: AsyncIterator<LogFrame>,
+  first: Promise<IteratorResult<LogFrame>>,
+  signal: AbortSignal,
+): Promise<void> {
   let pending = first;
   for (;;) {
     const next = await Promise.race([pending, settled(context, HEARTBEAT_MS, signal)]);
@@ -93,7 +107,8 @@ export function frameText(frame: LogFrame, plain: boolean): string | Uint8Array 
   if (plain) return frame.data ?? "";
   const value: Record<string, unknown> = {};
   if (frame.offset !== undefined && frame.offset !== 0) value["Offset"] = frame.offset;
-  if (frame.data !== undefined && frame.data.length > 0) value["Data"] = Buffer.from(frame.data.buffer, frame.data.byteOffset, frame.data.byteLength).toString("base64");
+  if (frame.data !== undefined && frame.data.length > 0)
+    value["Data"] = Buffer.from(frame.data.buffer, frame.data.byteOffset, frame.data.byteLength).toString("base64");
   if (frame.file !== undefined && frame.file !== "") value["File"] = frame.file;
   if (frame.fileEvent !== undefined) value["FileEvent"] = frame.fileEvent;
   return JSON.stringify(value);

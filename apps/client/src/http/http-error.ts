@@ -35,7 +35,9 @@ const STATUS_BY_CODE: Readonly<Record<string, number>> = {
 export function toHttpError(reason: unknown): HttpError {
   if (reason instanceof HttpError) return reason;
   if (isOutriderError(reason)) {
-    const status = STATUS_BY_CODE[reason.code] ?? (reason.code.startsWith("ERR_OUTRIDER_STRUCTS_") || reason.code.startsWith("ERR_OUTRIDER_JOBSPEC_") ? 400 : 500);
+    const status =
+      STATUS_BY_CODE[reason.code] ??
+      (reason.code.startsWith("ERR_OUTRIDER_STRUCTS_") || reason.code.startsWith("ERR_OUTRIDER_JOBSPEC_") ? 400 : 500);
     return new HttpError(status, reason.message);
   }
   const framework = reason as { readonly statusCode?: unknown; readonly message?: unknown };

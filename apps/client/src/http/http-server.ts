@@ -50,7 +50,11 @@ export class HttpServer {
       requestTimeout: o.timeouts?.requestMs ?? 30_000,
       keepAliveTimeout: 65_000,
       connectionTimeout: 0,
-      http: { maxHeaderSize: 16_384, headersTimeout: o.timeouts?.headersMs ?? 10_000, connectionsCheckingInterval: Math.min(5000, Math.max(100, (o.timeouts?.headersMs ?? 10_000) / 4)) },
+      http: {
+        maxHeaderSize: 16_384,
+        headersTimeout: o.timeouts?.headersMs ?? 10_000,
+        connectionsCheckingInterval: Math.min(5000, Math.max(100, (o.timeouts?.headersMs ?? 10_000) / 4)),
+      },
       exposeHeadRoutes: false,
     });
     // A client that closes its half after the request still wants the answer.
@@ -89,9 +93,17 @@ export class HttpServer {
     } catch (reason) {
       const code = (reason as NodeJS.ErrnoException).code;
       if (code === "EADDRINUSE") {
-        throw new OutriderError("ERR_OUTRIDER_HTTP_PORT_IN_USE", `port ${port} on ${host} is in use by another program; choose another with -port or OUTRIDER_HTTP_PORT`, { cause: reason, details: { host, port } });
+        throw new OutriderError(
+          "ERR_OUTRIDER_HTTP_PORT_IN_USE",
+          `port ${port} on ${host} is in use by another program; choose another with -port or OUTRIDER_HTTP_PORT`,
+          { cause: reason, details: { host, port } },
+        );
       }
-      throw new OutriderError("ERR_OUTRIDER_HTTP_BIND", `cannot listen on ${host}:${port} (${code ?? String(reason)}); see -bind, -port`, { cause: reason, details: { host, port } });
+      throw new OutriderError(
+        "ERR_OUTRIDER_HTTP_BIND",
+        `cannot listen on ${host}:${port} (${code ?? String(reason)}); see -bind, -port`,
+        { cause: reason, details: { host, port } },
+      );
     }
     const at = this.app.server.address() as AddressInfo;
     this.#address = `http://${at.family === "IPv6" ? `[${at.address}]` : at.address}:${at.port}`;
@@ -99,7 +111,11 @@ export class HttpServer {
 
   async #listenUnix(path: string): Promise<void> {
     if (Buffer.byteLength(path) > MAX_SOCKET_PATH) {
-      throw new OutriderError("ERR_OUTRIDER_HTTP_SOCKET_PATH", `the path of the unix socket is longer than ${MAX_SOCKET_PATH} bytes: ${path}`, { details: { path } });
+      throw new OutriderError(
+        "ERR_OUTRIDER_HTTP_SOCKET_PATH",
+        `the path of the unix socket is longer than ${MAX_SOCKET_PATH} bytes: ${path}`,
+        { details: { path } },
+      );
     }
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     // The data folder's lock is held: a socket file of that name is left over.
@@ -120,7 +136,10 @@ export class HttpServer {
     // Nomad takes JSON under any type, also curl's default one.
     app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
     app.addHook("onRequest", async (request) => {
-      guardRequest({ method: request.method, headers: request.headers }, { ...this.#o.guard, unixSocket: "unixSocket" in this.#o.bind });
+      guardRequest(
+        { method: request.method, headers: request.headers },
+        { ...this.#o.guard, unixSocket: "unixSocket" in this.#o.bind },
+      );
     });
     app.setNotFoundHandler((_request, reply) => reply.code(404).send());
     app.setErrorHandler((reason, _request, reply) => sendError(reply, reason));
@@ -135,15 +154,20 @@ export class HttpServer {
       handler: async (request, reply) => {
         const handler = resource.methods[request.method as ApiMethod];
         if (handler === undefined) throw new HttpError(405, "Invalid method");
-        const gone = new AbortController();
-        const onClose = (): void => {
-          if (!reply.raw.writableFinished) gone.abort(new DOMException("the client is gone", "AbortError"));
-        };
-        reply.raw.once("close", onClose);
+        const { signal, closed } = watchClient(request, reply);
         const at = request.url.indexOf("?");
         const params = new Params(at === -1 ? "" : request.url.slice(at + 1));
         const query = parseQueryOptions(params, this.#o.region);
-        const api: ApiRequest = { method: request.method as ApiMethod, path: request.params as Record<string, string>, params, query, body: request.body as Buffer | undefined, signal: gone.signal, reply };
+        const api: ApiRequest = {
+          method: request.method as ApiMethod,
+          path: request.params as Record<string, string>,
+          params,
+          query,
+          body: request.body as Buffer | undefined,
+          signal,
+          closed,
+          reply,
+        };
         const result = await handler(api);
         return send(request, reply, result, query.pretty);
       },
@@ -151,7 +175,36 @@ export class HttpServer {
   }
 }
 
-async function send(request: FastifyRequest, reply: FastifyReply, result: ApiResult, pretty: boolean): Promise<FastifyReply> {
+/**
+ * A client that leaves looks at first like one that has just finished sending, because half-open connections are served: so
+ * the end of its half ends waiting (with an answer), and only the close of the connection ends sending.
+ */
+function watchClient(
+  request: FastifyRequest,
+  reply: FastifyReply,
+): { readonly signal: AbortSignal; readonly closed: AbortSignal } {
+  const leaving = new AbortController();
+  const closed = new AbortController();
+  const { socket } = request.raw;
+  const onEnd = (): void => leaving.abort(new DOMException("the client has finished sending", "AbortError"));
+  const onClose = (): void => {
+    socket?.removeListener("end", onEnd);
+    if (reply.raw.writableFinished) return;
+    closed.abort(new DOMException("the client is gone", "AbortError"));
+    leaving.abort(closed.signal.reason);
+  };
+  reply.raw.once("close", onClose);
+  socket?.once("end", onEnd);
+  if (socket?.readableEnded === true) onEnd();
+  return { signal: leaving.signal, closed: closed.signal };
+}
+
+async function send(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  result: ApiResult,
+  pretty: boolean,
+): Promise<FastifyReply> {
   if (result.kind === "sent") return reply;
   reply.header("x-content-type-options", "nosniff");
   if (result.kind === "text") return reply.header("content-type", result.contentType).send(result.text);
@@ -172,7 +225,10 @@ async function send(request: FastifyRequest, reply: FastifyReply, result: ApiRes
 /** The three headers of an answer to a query. */
 export function setIndex(reply: FastifyReply, index: number): void {
   // Zero would make a waiting client spin.
-  reply.header("x-nomad-index", String(Math.max(1, index))).header("x-nomad-lastcontact", "0").header("x-nomad-knownleader", "true");
+  reply
+    .header("x-nomad-index", String(Math.max(1, index)))
+    .header("x-nomad-lastcontact", "0")
+    .header("x-nomad-knownleader", "true");
 }
 
 function acceptsGzip(header: string | string[] | undefined): boolean {
@@ -186,7 +242,11 @@ function acceptsGzip(header: string | string[] | undefined): boolean {
 function sendError(reply: FastifyReply, reason: unknown): FastifyReply {
   const error = toHttpError(reason);
   for (const [name, value] of Object.entries(error.headers)) reply.header(name, value);
-  return reply.code(error.status).header("content-type", "text/plain; charset=utf-8").header("x-content-type-options", "nosniff").send(error.message);
+  return reply
+    .code(error.status)
+    .header("content-type", "text/plain; charset=utf-8")
+    .header("x-content-type-options", "nosniff")
+    .send(error.message);
 }
 
 /** Makes the server; nothing listens before {@link HttpServer.listen}. */

@@ -15,7 +15,10 @@ export function parseJsonBody(body: Buffer | undefined | null): unknown {
   try {
     return JSON.parse(body.toString("utf8")) as unknown;
   } catch (reason) {
-    throw new HttpError(400, `request body is not JSON: ${reason instanceof Error ? (reason.message.split("\n")[0] ?? "") : "syntax error"}`);
+    throw new HttpError(
+      400,
+      `request body is not JSON: ${reason instanceof Error ? (reason.message.split("\n")[0] ?? "") : "syntax error"}`,
+    );
   }
 }
 
@@ -39,7 +42,8 @@ function checkShape(body: Buffer): void {
     else if (byte === 0x7b || byte === 0x5b) {
       depth += 1;
       nodes += 1;
-      if (depth > MAX_BODY_DEPTH) throw new HttpError(400, `request body is nested more than ${MAX_BODY_DEPTH} levels deep`);
+      if (depth > MAX_BODY_DEPTH)
+        throw new HttpError(400, `request body is nested more than ${MAX_BODY_DEPTH} levels deep`);
     } else if (byte === 0x7d || byte === 0x5d) depth -= 1;
     else if (byte === 0x2c) nodes += 1;
     if (nodes > MAX_BODY_NODES) throw new HttpError(400, `request body holds more than ${MAX_BODY_NODES} values`);
@@ -48,7 +52,8 @@ function checkShape(body: Buffer): void {
 
 /** A body that must be an object. */
 export function asObject(value: unknown): Record<string, unknown> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new HttpError(400, "request body must be a JSON object");
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new HttpError(400, "request body must be a JSON object");
   return value as Record<string, unknown>;
 }
 
@@ -72,6 +77,7 @@ export function flagField(body: Record<string, unknown>, name: string): boolean 
 export function numberField(body: Record<string, unknown>, name: string): number | null {
   const value = body[name];
   if (value === undefined || value === null) return null;
-  if (typeof value !== "number" || !Number.isSafeInteger(value)) throw new HttpError(400, `${name} must be a whole number`);
+  if (typeof value !== "number" || !Number.isSafeInteger(value))
+    throw new HttpError(400, `${name} must be a whole number`);
   return value;
 }

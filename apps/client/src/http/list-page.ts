@@ -9,7 +9,12 @@ export interface Page<T> {
 }
 
 /** Sorts, filters and cuts a list: by a token that orders it, so that pages stay right while rows come and go. */
-export function pageOf<T>(rows: readonly T[], query: QueryOptions, tokenOf: (row: T) => readonly [number, string], show: (row: T) => unknown): Page<unknown> {
+export function pageOf<T>(
+  rows: readonly T[],
+  query: QueryOptions,
+  tokenOf: (row: T) => readonly [number, string],
+  show: (row: T) => unknown,
+): Page<unknown> {
   const keep = query.filter === "" ? () => true : compileFilter(query.filter);
   const sorted = rows.map((row) => ({ row, token: tokenOf(row) })).sort((a, b) => compare(a.token, b.token));
   if (query.reverse) sorted.reverse();
@@ -19,7 +24,8 @@ export function pageOf<T>(rows: readonly T[], query: QueryOptions, tokenOf: (row
     if (from !== undefined && (query.reverse ? compare(token, from) > 0 : compare(token, from) < 0)) continue;
     const shown = show(row);
     if (!keep(shown)) continue;
-    if (query.perPage > 0 && items.length === query.perPage) return { items, headers: { "x-nomad-nexttoken": formatToken(token) } };
+    if (query.perPage > 0 && items.length === query.perPage)
+      return { items, headers: { "x-nomad-nexttoken": formatToken(token) } };
     items.push(shown);
   }
   return { items, headers: {} };

@@ -56,7 +56,8 @@ export class Params {
     const text = this.text(name);
     if (text === "") return undefined;
     const value = Number(text);
-    if (!/^-?\d+$/.test(text) || !Number.isSafeInteger(value)) throw new HttpError(400, `error parsing ${name}: ${JSON.stringify(text)} is not a whole number`);
+    if (!/^-?\d+$/.test(text) || !Number.isSafeInteger(value))
+      throw new HttpError(400, `error parsing ${name}: ${JSON.stringify(text)} is not a whole number`);
     return value;
   }
 }
@@ -66,7 +67,8 @@ export function parseQueryOptions(params: Params, region: string): QueryOptions 
   const wanted = params.text("region");
   if (wanted !== "" && wanted !== region) throw new HttpError(500, "No path to region");
   const indexText = params.text("index");
-  if (indexText !== "" && (!/^\d+$/.test(indexText) || !Number.isSafeInteger(Number(indexText)))) throw new HttpError(400, "Invalid index");
+  if (indexText !== "" && (!/^\d+$/.test(indexText) || !Number.isSafeInteger(Number(indexText))))
+    throw new HttpError(400, "Invalid index");
   const perPage = params.integer("per_page") ?? 0;
   if (perPage < 0) throw new HttpError(400, "per_page must not be negative");
   return {
@@ -83,7 +85,16 @@ export function parseQueryOptions(params: Params, region: string): QueryOptions 
   };
 }
 
-const UNITS: Readonly<Record<string, number>> = { ns: 1e-6, us: 1e-3, µs: 1e-3, μs: 1e-3, ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+const UNITS: Readonly<Record<string, number>> = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  μs: 1e-3,
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+};
 
 function parseWait(text: string): number {
   if (text === "") return DEFAULT_WAIT_MS;
@@ -98,6 +109,7 @@ export function parseGoDuration(text: string): number | undefined {
   const match = /^([+-]?)((?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.exec(text);
   if (match === null || text.length > 64) return undefined;
   let total = 0;
-  for (const part of text.matchAll(/(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g)) total += Number(part[1]) * (UNITS[part[2] as string] as number);
+  for (const part of text.matchAll(/(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g))
+    total += Number(part[1]) * (UNITS[part[2] as string] as number);
   return match[1] === "-" ? -total : total;
 }

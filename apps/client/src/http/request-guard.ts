@@ -49,7 +49,8 @@ function checkOrigin(request: GuardedRequest, host: string): void {
   if (origin !== undefined && !isOwn(origin, host)) throw new HttpError(403, "requests of other origins are refused");
   const referer = single(request.headers["referer"]);
   const changes = request.method !== "GET" && request.method !== "HEAD";
-  if (changes && origin === undefined && referer !== undefined && referer !== "" && !isOwn(originOf(referer), host)) throw new HttpError(403, "requests of other origins are refused");
+  if (changes && origin === undefined && referer !== undefined && referer !== "" && !isOwn(originOf(referer), host))
+    throw new HttpError(403, "requests of other origins are refused");
 }
 
 function checkToken(request: GuardedRequest, token: string): void {
@@ -69,7 +70,9 @@ function hostName(host: string): string {
 }
 
 function isOwn(origin: string, host: string): boolean {
-  return origin.toLowerCase() === `http://${host.toLowerCase()}` || origin.toLowerCase() === `https://${host.toLowerCase()}`;
+  return (
+    origin.toLowerCase() === `http://${host.toLowerCase()}` || origin.toLowerCase() === `https://${host.toLowerCase()}`
+  );
 }
 
 function originOf(url: string): string {

@@ -24,7 +24,12 @@ export class WaitingQueries {
   #queries = 0;
   #streams = 0;
 
-  constructor(o: { readonly limits: WaitingLimits; readonly feed: ChangeFeed; readonly clock: Clock; readonly random: () => number }) {
+  constructor(o: {
+    readonly limits: WaitingLimits;
+    readonly feed: ChangeFeed;
+    readonly clock: Clock;
+    readonly random: () => number;
+  }) {
     this.#limits = o.limits;
     this.#feed = o.feed;
     this.#clock = o.clock;
@@ -32,10 +37,21 @@ export class WaitingQueries {
   }
 
   /** Waits until `read` gives an index above the asked one, the time is over, or the client is gone. */
-  async answer<T extends { readonly index: number }>(read: () => T, o: { readonly tables: readonly TableName[]; readonly index: number; readonly waitMs: number; readonly signal: AbortSignal }): Promise<T> {
+  async answer<T extends { readonly index: number }>(
+    read: () => T,
+    o: {
+      readonly tables: readonly TableName[];
+      readonly index: number;
+      readonly waitMs: number;
+      readonly signal: AbortSignal;
+    },
+  ): Promise<T> {
     const now = read();
     if (o.index === 0 || now.index > o.index) return now;
-    if (this.#queries >= this.#limits.queries) throw new HttpError(429, `more than ${this.#limits.queries} queries wait; try again later or without index`, { "retry-after": "1" });
+    if (this.#queries >= this.#limits.queries)
+      throw new HttpError(429, `more than ${this.#limits.queries} queries wait; try again later or without index`, {
+        "retry-after": "1",
+      });
     this.#queries += 1;
     const timeUp = new AbortController();
     const signal = AbortSignal.any([o.signal, timeUp.signal, this.#ending.signal]);
@@ -60,7 +76,10 @@ export class WaitingQueries {
 
   /** Registers a stream; throws 429 when there are too many. Its signal aborts when the server ends. */
   openStream(): { readonly signal: AbortSignal; readonly close: () => void } {
-    if (this.#streams >= this.#limits.streams) throw new HttpError(429, `more than ${this.#limits.streams} streams are open; try again later`, { "retry-after": "1" });
+    if (this.#streams >= this.#limits.streams)
+      throw new HttpError(429, `more than ${this.#limits.streams} streams are open; try again later`, {
+        "retry-after": "1",
+      });
     this.#streams += 1;
     let open = true;
     return {

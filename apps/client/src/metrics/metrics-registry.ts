@@ -75,7 +75,12 @@ export class MetricsRegistry implements MetricsSink {
 
   incrCounter(name: string, value: number, labels: Labels): void {
     this.#roll();
-    const series = this.#of(this.#counters, name, labels, (s) => ({ ...s, total: 0, current: emptyAggregate(), finished: undefined }));
+    const series = this.#of(this.#counters, name, labels, (s) => ({
+      ...s,
+      total: 0,
+      current: emptyAggregate(),
+      finished: undefined,
+    }));
     if (series === undefined) return;
     series.total += value;
     observe(series.current, value);
@@ -83,7 +88,14 @@ export class MetricsRegistry implements MetricsSink {
 
   addSample(name: string, ms: number, labels: Labels): void {
     this.#roll();
-    const series = this.#of(this.#samples, name, labels, (s) => ({ ...s, total: 0, totalCount: 0, current: emptyAggregate(), finished: undefined, window: [] }));
+    const series = this.#of(this.#samples, name, labels, (s) => ({
+      ...s,
+      total: 0,
+      totalCount: 0,
+      current: emptyAggregate(),
+      finished: undefined,
+      window: [],
+    }));
     if (series === undefined) return;
     series.total += ms;
     series.totalCount += 1;
@@ -93,13 +105,17 @@ export class MetricsRegistry implements MetricsSink {
   }
 
   setGauge(name: string, value: number, labels: Labels): void {
-    const series = this.#of(this.#collecting ? this.#collected : this.#gauges, name, labels, (s) => ({ ...s, value: 0 }));
+    const series = this.#of(this.#collecting ? this.#collected : this.#gauges, name, labels, (s) => ({
+      ...s,
+      value: 0,
+    }));
     if (series !== undefined) series.value = value;
   }
 
   remove(labels: Labels): void {
     for (const map of [this.#counters, this.#samples, this.#gauges] as Array<Map<string, Series>>) {
-      for (const [key, series] of map) if (Object.entries(labels).every(([name, value]) => series.labels[name] === value)) map.delete(key);
+      for (const [key, series] of map)
+        if (Object.entries(labels).every(([name, value]) => series.labels[name] === value)) map.delete(key);
     }
   }
 
@@ -118,11 +134,27 @@ export class MetricsRegistry implements MetricsSink {
       const aggregate = finished ? series.finished : series.current;
       if (aggregate === undefined || aggregate.count === 0) return [];
       const { count, sum, min, max } = aggregate;
-      return [{ Name: series.name, Count: count, Rate: sum / (INTERVAL_MS / 1000), Sum: sum, Min: min, Max: max, Mean: sum / count, Stddev: stddev(aggregate), Labels: series.labels }];
+      return [
+        {
+          Name: series.name,
+          Count: count,
+          Rate: sum / (INTERVAL_MS / 1000),
+          Sum: sum,
+          Min: min,
+          Max: max,
+          Mean: sum / count,
+          Stddev: stddev(aggregate),
+          Labels: series.labels,
+        },
+      ];
     };
     return {
       Timestamp: goTime(this.#finishedStartMs ?? this.#intervalStartMs),
-      Gauges: sorted([...this.#gauges.values(), ...this.#collected.values()]).map(({ name, value, labels }) => ({ Name: name, Value: value, Labels: labels })),
+      Gauges: sorted([...this.#gauges.values(), ...this.#collected.values()]).map(({ name, value, labels }) => ({
+        Name: name,
+        Value: value,
+        Labels: labels,
+      })),
       PrecisionGauges: [],
       Points: [],
       Counters: sorted([...this.#counters.values()]).flatMap(sampled),
@@ -134,14 +166,22 @@ export class MetricsRegistry implements MetricsSink {
   totals(): {
     readonly counters: ReadonlyArray<Series & { readonly total: number }>;
     readonly gauges: ReadonlyArray<Series & { readonly value: number }>;
-    readonly samples: ReadonlyArray<Series & { readonly total: number; readonly count: number; readonly recent: readonly number[] }>;
+    readonly samples: ReadonlyArray<
+      Series & { readonly total: number; readonly count: number; readonly recent: readonly number[] }
+    >;
   } {
     this.#collect();
     const since = this.#clock.now() - INTERVAL_MS;
     return {
       counters: sorted([...this.#counters.values()]),
       gauges: sorted([...this.#gauges.values(), ...this.#collected.values()]),
-      samples: sorted([...this.#samples.values()]).map((s) => ({ name: s.name, labels: s.labels, total: s.total, count: s.totalCount, recent: s.window.filter((v) => v.atMs >= since).map((v) => v.value) })),
+      samples: sorted([...this.#samples.values()]).map((s) => ({
+        name: s.name,
+        labels: s.labels,
+        total: s.total,
+        count: s.totalCount,
+        recent: s.window.filter((v) => v.atMs >= since).map((v) => v.value),
+      })),
     };
   }
 
@@ -155,7 +195,12 @@ export class MetricsRegistry implements MetricsSink {
     }
   }
 
-  #of<S extends Series>(map: Map<string, S>, name: string, labels: Labels, create: (series: Series) => S): S | undefined {
+  #of<S extends Series>(
+    map: Map<string, S>,
+    name: string,
+    labels: Labels,
+    create: (series: Series) => S,
+  ): S | undefined {
     const key = seriesKey(name, labels);
     const known = map.get(key);
     if (known !== undefined) return known;

@@ -17,17 +17,27 @@ export function toPrometheus(registry: MetricsRegistry): string {
     families.set(name, { type, lines });
     return lines;
   };
-  for (const { name, labels, value } of gauges) family(legalName(name), "gauge").push(`${legalName(name)}${labelText(labels)} ${number(value)}`);
-  for (const { name, labels, total } of counters) family(legalName(name), "counter").push(`${legalName(name)}${labelText(labels)} ${number(total)}`);
+  for (const { name, labels, value } of gauges)
+    family(legalName(name), "gauge").push(`${legalName(name)}${labelText(labels)} ${number(value)}`);
+  for (const { name, labels, total } of counters)
+    family(legalName(name), "counter").push(`${legalName(name)}${labelText(labels)} ${number(total)}`);
   for (const { name, labels, total, count, recent } of samples) {
     const legal = legalName(name);
     const lines = family(legal, "summary");
     const ordered = [...recent].sort((a, b) => a - b);
-    for (const quantile of QUANTILES) lines.push(`${legal}${labelText({ ...labels, quantile: String(quantile) })} ${number(quantileOf(ordered, quantile))}`);
+    for (const quantile of QUANTILES)
+      lines.push(
+        `${legal}${labelText({ ...labels, quantile: String(quantile) })} ${number(quantileOf(ordered, quantile))}`,
+      );
     lines.push(`${legal}_sum${labelText(labels)} ${number(total)}`, `${legal}_count${labelText(labels)} ${count}`);
   }
   const names = [...families.keys()].sort();
-  return names.map((name) => `# HELP ${name} ${name}\n# TYPE ${name} ${families.get(name)?.type ?? "untyped"}\n${families.get(name)?.lines.join("\n") ?? ""}\n`).join("");
+  return names
+    .map(
+      (name) =>
+        `# HELP ${name} ${name}\n# TYPE ${name} ${families.get(name)?.type ?? "untyped"}\n${families.get(name)?.lines.join("\n") ?? ""}\n`,
+    )
+    .join("");
 }
 
 function quantileOf(ordered: readonly number[], quantile: number): number {
@@ -47,7 +57,12 @@ function legalName(name: string): string {
 
 function labelText(labels: Labels): string {
   const seen = new Map<string, string>();
-  for (const [name, value] of Object.entries(labels)) seen.set(name.replace(/[^a-zA-Z0-9_]/g, "_").replace(/^(?=\d)/, "_"), value);
-  const parts = [...seen].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => `${name}="${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`);
+  for (const [name, value] of Object.entries(labels))
+    seen.set(name.replace(/[^a-zA-Z0-9_]/g, "_").replace(/^(?=\d)/, "_"), value);
+  const parts = [...seen]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(
+      ([name, value]) => `${name}="${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`,
+    );
   return parts.length === 0 ? "" : `{${parts.join(",")}}`;
 }

@@ -96,7 +96,10 @@ export class AllocRegistry {
     } catch (reason) {
       logger.error({ err: reason }, "allocation could not be restored; it is reported as failed and cleaned up");
       runner.setClientStatus("failed");
-      this.#hooks.push({ ...invalidUpdate(alloc, this.#o.node.ID, reason, this.#o.clock.now()), ClientDescription: "Unable to restore allocation" });
+      this.#hooks.push({
+        ...invalidUpdate(alloc, this.#o.node.ID, reason, this.#o.clock.now()),
+        ClientDescription: "Unable to restore allocation",
+      });
       runner.destroy();
       return undefined;
     }
@@ -155,7 +158,9 @@ export class AllocRegistry {
   #run(runner: AllocRunner<AllocDir>): void {
     const run = runner
       .run()
-      .catch((reason: unknown) => this.#o.logger.error({ err: reason, allocId: runner.alloc().ID }, "an allocation's run loop failed"))
+      .catch((reason: unknown) =>
+        this.#o.logger.error({ err: reason, allocId: runner.alloc().ID }, "an allocation's run loop failed"),
+      )
       .finally(() => this.#running.delete(run));
     this.#running.add(run);
   }
@@ -163,7 +168,8 @@ export class AllocRegistry {
   #markInvalid(alloc: Allocation, reason: unknown): void {
     this.#o.logger.error({ err: reason, allocId: alloc.ID }, "allocation cannot be run");
     this.#invalid.add(alloc.ID);
-    if (alloc.ClientStatus !== "failed") this.#hooks.push(invalidUpdate(alloc, this.#o.node.ID, reason, this.#o.clock.now()));
+    if (alloc.ClientStatus !== "failed")
+      this.#hooks.push(invalidUpdate(alloc, this.#o.node.ID, reason, this.#o.clock.now()));
   }
 
   async #build(alloc: Allocation, restored: boolean): Promise<AllocRunner<AllocDir>> {

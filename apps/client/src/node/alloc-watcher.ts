@@ -41,7 +41,12 @@ export class AllocWatcher {
   }
 
   async #once(signal: AbortSignal): Promise<void> {
-    const desired = await this.#o.link.watchAllocs({ nodeId: this.#o.node.ID, minIndex: this.#index, waitMs: WATCH_WAIT_MS, signal });
+    const desired = await this.#o.link.watchAllocs({
+      nodeId: this.#o.node.ID,
+      minIndex: this.#index,
+      waitMs: WATCH_WAIT_MS,
+      signal,
+    });
     // A server that lags behind must never make anything stop (hashicorp/nomad#18267).
     if (desired.index <= this.#index) return;
     const wanted = [...desired.allocs].filter(([id, index]) => this.#isNew(id, index)).map(([id]) => id);

@@ -12,7 +12,13 @@ export interface ClientGcLimits {
 }
 
 /** Nomad's defaults. */
-export const DEFAULT_CLIENT_GC: ClientGcLimits = { intervalMs: 60_000, diskUsagePercent: 80, inodeUsagePercent: 70, maxAllocs: 50, parallelDestroys: 2 };
+export const DEFAULT_CLIENT_GC: ClientGcLimits = {
+  intervalMs: 60_000,
+  diskUsagePercent: 80,
+  inodeUsagePercent: 70,
+  maxAllocs: 50,
+  parallelDestroys: 2,
+};
 
 interface ClientGcOptions {
   readonly limits: ClientGcLimits;
@@ -68,7 +74,9 @@ export class ClientGc implements AsyncDisposable {
     if (under !== undefined) return under;
     const work = this.#o
       .destroy(id)
-      .catch((reason: unknown) => this.#o.logger.error({ err: reason, allocId: id }, "an allocation could not be removed"))
+      .catch((reason: unknown) =>
+        this.#o.logger.error({ err: reason, allocId: id }, "an allocation could not be removed"),
+      )
       .finally(() => this.#busy.delete(id));
     this.#busy.set(id, work);
     return work;

@@ -29,7 +29,11 @@ export class HostStatsSampler {
   }
 
   async sample(): Promise<HostStats> {
-    const [memory, disk, root] = await Promise.all([memoryInfo(), diskOf(this.#allocRoot, "", ""), diskOf("/", await deviceOf("/"), "/")]);
+    const [memory, disk, root] = await Promise.all([
+      memoryInfo(),
+      diskOf(this.#allocRoot, "", ""),
+      diskOf("/", await deviceOf("/"), "/"),
+    ]);
     this.#sampleCpu();
     return {
       Memory: memory,
@@ -46,7 +50,12 @@ export class HostStatsSampler {
   #sampleCpu(): void {
     const now = this.#clock.monotonic();
     if (this.#last !== undefined && now - this.#last.atMs < MIN_WINDOW_MS) return;
-    const times = cpus().map(({ times: t }) => ({ user: t.user + t.nice, system: t.sys + t.irq, idle: t.idle, total: t.user + t.nice + t.sys + t.irq + t.idle }));
+    const times = cpus().map(({ times: t }) => ({
+      user: t.user + t.nice,
+      system: t.sys + t.irq,
+      idle: t.idle,
+      total: t.user + t.nice + t.sys + t.irq + t.idle,
+    }));
     const before = this.#last?.times;
     this.#cached = times.map((time, i) => cpuStats(i, before?.[i], time, this.#mhz));
     this.#ticks = this.#cached.reduce((sum, cpu) => sum + cpu.TotalTicks, 0);

@@ -18,7 +18,10 @@ export function invalidUpdate(alloc: Allocation, nodeId: string, reason: unknown
     ClientStatus: "failed",
     ClientDescription: `Unable to add allocation due to error: ${reason instanceof Error ? reason.message : String(reason)}`,
     TaskStates: states,
-    DeploymentStatus: health !== null && health.Healthy !== null ? health : { Healthy: false, Timestamp: now, Canary: health?.Canary ?? false, ModifyIndex: health?.ModifyIndex ?? 0 },
+    DeploymentStatus:
+      health !== null && health.Healthy !== null
+        ? health
+        : { Healthy: false, Timestamp: now, Canary: health?.Canary ?? false, ModifyIndex: health?.ModifyIndex ?? 0 },
     NetworkStatus: alloc.NetworkStatus,
   };
 }

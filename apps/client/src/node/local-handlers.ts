@@ -31,13 +31,18 @@ export function createLocalHandlers(deps: HandlerDeps): NodeHandlers {
     signal: async (id, task, signal) => runnerOf(id).signal(task, signal),
     restart: async (id, o) => {
       const runner = runnerOf(id);
-      if (o.allTasks && o.task !== "") throw nodeError("ERR_OUTRIDER_NODE_INVALID", "task name cannot be set when restarting all tasks", { alloc: id, task: o.task });
+      if (o.allTasks && o.task !== "")
+        throw nodeError("ERR_OUTRIDER_NODE_INVALID", "task name cannot be set when restarting all tasks", {
+          alloc: id,
+          task: o.task,
+        });
       if (o.allTasks) await runner.restartAll(restartEvent("User requested all tasks to restart"));
       else if (o.task === "") await runner.restartRunning(restartEvent("User requested running tasks to restart"));
       else await runner.restartTask(o.task, restartEvent("User requested task to restart"));
     },
     setPause: async (id, task, state) => {
-      if (!isPauseRequest(state)) throw nodeError("ERR_OUTRIDER_NODE_INVALID", "not a valid task schedule state", { alloc: id, state });
+      if (!isPauseRequest(state))
+        throw nodeError("ERR_OUTRIDER_NODE_INVALID", "not a valid task schedule state", { alloc: id, state });
       await runnerOf(id).setTaskPauseState(task, state);
     },
     getPause: async (id, task) => runnerOf(id).getTaskPauseState(task),
@@ -54,7 +59,12 @@ export function createLocalHandlers(deps: HandlerDeps): NodeHandlers {
     collectGarbage: async (id) => {
       if (id === undefined) await deps.gc.collectAll();
       else if (deps.gc.isEligible(id)) await deps.gc.remove(id);
-      else throw nodeError("ERR_OUTRIDER_NODE_NOT_ELIGIBLE", "No such allocation on client, or allocation not eligible for GC", { alloc: id });
+      else
+        throw nodeError(
+          "ERR_OUTRIDER_NODE_NOT_ELIGIBLE",
+          "No such allocation on client, or allocation not eligible for GC",
+          { alloc: id },
+        );
     },
   };
 }
@@ -66,7 +76,13 @@ function restartEvent(message: string): { type: typeof TASK_EVENT.restartSignale
 function checkLogs(runner: AllocRunner<AllocDir>, task: string): void {
   const alloc = runner.alloc();
   const group = alloc.Job?.TaskGroups?.find((g) => g.Name === alloc.TaskGroup);
-  if (!(group?.Tasks ?? []).some((t) => t.Name === task)) throw nodeError("ERR_OUTRIDER_NODE_UNKNOWN_TASK", `unknown task name ${JSON.stringify(task)}`, { task });
+  if (!(group?.Tasks ?? []).some((t) => t.Name === task))
+    throw nodeError("ERR_OUTRIDER_NODE_UNKNOWN_TASK", `unknown task name ${JSON.stringify(task)}`, { task });
   const state = runner.allocState().taskStates[task];
-  if (state === undefined || state.StartedAt === null) throw nodeError("ERR_OUTRIDER_NODE_NOT_STARTED", `task ${JSON.stringify(task)} not started yet. No logs available`, { task });
+  if (state === undefined || state.StartedAt === null)
+    throw nodeError(
+      "ERR_OUTRIDER_NODE_NOT_STARTED",
+      `task ${JSON.stringify(task)} not started yet. No logs available`,
+      { task },
+    );
 }

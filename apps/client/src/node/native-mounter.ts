@@ -29,7 +29,9 @@ export function createNativeMounter(logger: Logger): Mounter {
     return system;
   }
   const libc = koffi.load(null);
-  const mount = libc.func("int mount(const char *source, const char *target, const char *type, unsigned long flags, const char *data)");
+  const mount = libc.func(
+    "int mount(const char *source, const char *target, const char *type, unsigned long flags, const char *data)",
+  );
   const umount2 = libc.func("int umount2(const char *target, int flags)");
   const names = new Map(Object.entries(constants.errno).map(([name, number]) => [number, name]));
   const check = (what: string, result: number): void => {

@@ -57,17 +57,39 @@ export class NodeClient {
       send: async (batch, { signal }) => void (await o.link.updateAllocs(batch, { signal })),
       id: (update) => update.ID,
       priority: (update) => this.registry.get(update.ID)?.getUpdatePriority(update) ?? "unknown",
-      toAck: ({ ClientStatus, ClientDescription, DeploymentStatus, TaskStates, NetworkStatus }) => ({ ClientStatus, ClientDescription, DeploymentStatus, TaskStates, NetworkStatus }),
+      toAck: ({ ClientStatus, ClientDescription, DeploymentStatus, TaskStates, NetworkStatus }) => ({
+        ClientStatus,
+        ClientDescription,
+        DeploymentStatus,
+        TaskStates,
+        NetworkStatus,
+      }),
       onAck: (acks) => this.#acknowledged(acks),
       ready: this.#contacted.promise,
       clock: o.clock,
       random: o.random,
       logger: o.logger,
     });
-    this.#gc = new ClientGc({ limits: o.gc ?? DEFAULT_CLIENT_GC, clock: o.clock, logger: o.logger, allocRoot: o.allocRoot, count: () => this.registry.size, destroy: (id) => this.#destroy(id) });
+    this.#gc = new ClientGc({
+      limits: o.gc ?? DEFAULT_CLIENT_GC,
+      clock: o.clock,
+      logger: o.logger,
+      allocRoot: o.allocRoot,
+      count: () => this.registry.size,
+      destroy: (id) => this.#destroy(id),
+    });
     this.#registration = new Registration(o);
-    this.#watcher = new AllocWatcher(o, { registry: this.registry, contacted: () => this.#contacted.set(), remove: (id) => void this.#gc.remove(id), push });
-    const hostStats = new HostStatsSampler({ clock: o.clock, allocRoot: o.allocRoot, mhz: Number(o.node.Attributes?.["cpu.frequency"] ?? 1000) });
+    this.#watcher = new AllocWatcher(o, {
+      registry: this.registry,
+      contacted: () => this.#contacted.set(),
+      remove: (id) => void this.#gc.remove(id),
+      push,
+    });
+    const hostStats = new HostStatsSampler({
+      clock: o.clock,
+      allocRoot: o.allocRoot,
+      mhz: Number(o.node.Attributes?.["cpu.frequency"] ?? 1000),
+    });
     this.handlers = createLocalHandlers({ registry: this.registry, gc: this.#gc, hostStats, clock: o.clock });
   }
 
@@ -91,7 +113,11 @@ export class NodeClient {
     this.#stack.use(this.#o.drivers.onChange((change) => this.#registration.driverChanged(change)));
     this.#stack.use(
       this.#o.drivers.onTaskEvent((event) => {
-        this.registry.get(event.allocId)?.taskEventHandler(event.taskName)?.({ message: event.message, annotations: event.annotations, timestampMs: event.timestampMs });
+        this.registry.get(event.allocId)?.taskEventHandler(event.taskName)?.({
+          message: event.message,
+          annotations: event.annotations,
+          timestampMs: event.timestampMs,
+        });
       }),
     );
     this.#loop(this.#o.drivers.start(signal));
@@ -116,7 +142,15 @@ export class NodeClient {
   }
 
   counts(): NodeCounts {
-    const counts = { allocations: this.registry.size, migrating: 0, blocked: 0, pending: 0, running: 0, terminal: 0, tasks: { pending: 0, running: 0, dead: 0 } };
+    const counts = {
+      allocations: this.registry.size,
+      migrating: 0,
+      blocked: 0,
+      pending: 0,
+      running: 0,
+      terminal: 0,
+      tasks: { pending: 0, running: 0, dead: 0 },
+    };
     for (const runner of this.registry.values()) {
       const state = runner.allocState();
       if (runner.isMigrating()) counts.migrating += 1;
@@ -125,7 +159,8 @@ export class NodeClient {
       else if (isClientTerminal(state.clientStatus)) counts.terminal += 1;
       else counts.pending += 1;
       for (const task of Object.values(state.taskStates)) {
-        if (task.State === "pending" || task.State === "running" || task.State === "dead") counts.tasks[task.State] += 1;
+        if (task.State === "pending" || task.State === "running" || task.State === "dead")
+          counts.tasks[task.State] += 1;
       }
     }
     return counts;

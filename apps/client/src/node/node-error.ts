@@ -9,7 +9,11 @@ export type NodeErrorCode =
   | "ERR_OUTRIDER_NODE_NOT_ELIGIBLE";
 
 /** Makes an error of the node. */
-export function nodeError(code: NodeErrorCode, message: string, details: Readonly<Record<string, string>> = {}): OutriderError {
+export function nodeError(
+  code: NodeErrorCode,
+  message: string,
+  details: Readonly<Record<string, string>> = {},
+): OutriderError {
   return new OutriderError(code, message, { details });
 }
 

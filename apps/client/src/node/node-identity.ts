@@ -25,7 +25,11 @@ async function idFile(path: string): Promise<string> {
   }
   if (text !== undefined) {
     if (UUID.test(text)) return text;
-    throw new OutriderError("ERR_OUTRIDER_NODE_BAD_IDENTITY", `${path} does not hold a UUID; restore it, or remove the data folder to start as a new node`, { details: { path, text: text.slice(0, 64) } });
+    throw new OutriderError(
+      "ERR_OUTRIDER_NODE_BAD_IDENTITY",
+      `${path} does not hold a UUID; restore it, or remove the data folder to start as a new node`,
+      { details: { path, text: text.slice(0, 64) } },
+    );
   }
   const id = randomUUID();
   const temporary = `${path}.new`;

@@ -9,7 +9,9 @@ import type { ClientGcLimits } from "./client-gc.ts";
 import type { ServerLink } from "./server-link.ts";
 
 /** Builds the runner of an allocation: the composition root adds drivers, logs and the like to the common part. */
-export type BuildRunner = (config: AllocRunnerConfig<AllocDir>) => AllocRunner<AllocDir> | Promise<AllocRunner<AllocDir>>;
+export type BuildRunner = (
+  config: AllocRunnerConfig<AllocDir>,
+) => AllocRunner<AllocDir> | Promise<AllocRunner<AllocDir>>;
 
 /** Options of {@link createNodeClient}. */
 export interface NodeClientOptions {

@@ -68,7 +68,8 @@ export class Registration {
         if (waited === "change") await sleep(DEBOUNCE_MS, { signal, clock: this.#o.clock });
         if (this.#dirty) await this.register(signal);
         await this.#sendEvents(signal);
-        if (waited === "time") this.#took((await this.#o.link.heartbeat(this.#node.ID, "ready", { signal })).heartbeatTtlMs);
+        if (waited === "time")
+          this.#took((await this.#o.link.heartbeat(this.#node.ID, "ready", { signal })).heartbeatTtlMs);
       } catch (reason) {
         if (signal.aborted) return;
         this.#o.logger.warn({ err: reason }, "heartbeat failed");
@@ -81,7 +82,19 @@ export class Registration {
     const before = this.#node.Drivers?.[change.name];
     this.#node = withDriver(this.#node, change);
     if (before !== undefined && before.Healthy !== change.info.Healthy) {
-      this.#events.push(make(NodeEventStruct, { Subsystem: "Driver", Message: change.info.HealthDescription === "" ? (change.info.Healthy ? "Driver is healthy" : "Driver is not healthy") : change.info.HealthDescription, Details: { driver: change.name }, Timestamp: new Date(this.#o.clock.now()).toISOString() }));
+      this.#events.push(
+        make(NodeEventStruct, {
+          Subsystem: "Driver",
+          Message:
+            change.info.HealthDescription === ""
+              ? change.info.Healthy
+                ? "Driver is healthy"
+                : "Driver is not healthy"
+              : change.info.HealthDescription,
+          Details: { driver: change.name },
+          Timestamp: new Date(this.#o.clock.now()).toISOString(),
+        }),
+      );
     }
     if (before !== undefined && same(before, change.info)) return;
     this.#dirty = true;
@@ -118,7 +131,12 @@ export class Registration {
 }
 
 function same(a: DriverInfo, b: DriverInfo): boolean {
-  return a.Detected === b.Detected && a.Healthy === b.Healthy && a.HealthDescription === b.HealthDescription && JSON.stringify(a.Attributes) === JSON.stringify(b.Attributes);
+  return (
+    a.Detected === b.Detected &&
+    a.Healthy === b.Healthy &&
+    a.HealthDescription === b.HealthDescription &&
+    JSON.stringify(a.Attributes) === JSON.stringify(b.Attributes)
+  );
 }
 
 /** The node with one driver's attributes replaced; those of a driver that is gone vanish. */
@@ -128,6 +146,10 @@ function withDriver(node: Node, change: DriverChange): Node {
   const usable = change.info.Detected && change.info.Healthy;
   // Nomad's servers and jobs look for "1" here, whatever the driver itself says.
   const own = usable ? { ...change.attributes, [prefix]: "1" } : {};
-  const next = { ...node, Attributes: { ...Object.fromEntries(kept), ...own }, Drivers: { ...node.Drivers, [change.name]: change.info } };
+  const next = {
+    ...node,
+    Attributes: { ...Object.fromEntries(kept), ...own },
+    Drivers: { ...node.Drivers, [change.name]: change.info },
+  };
   return { ...next, ComputedClass: computedClass(next) };
 }

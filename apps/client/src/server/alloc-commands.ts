@@ -15,7 +15,11 @@ export interface StopAllocOptions {
 export function stopAlloc(tx: Tx, id: string, newId: () => string, o: StopAllocOptions = {}): RegisterReply {
   const alloc = tx.allocs.get(id);
   if (alloc === undefined) throw serverError("ERR_OUTRIDER_SERVER_NOT_FOUND", "alloc not found", { alloc: id });
-  const transition = { ...alloc.DesiredTransition, Migrate: true, ...(o.noShutdownDelay === true ? { NoShutdownDelay: true } : {}) };
+  const transition = {
+    ...alloc.DesiredTransition,
+    Migrate: true,
+    ...(o.noShutdownDelay === true ? { NoShutdownDelay: true } : {}),
+  };
   tx.putDesired({ ...alloc, DesiredTransition: transition });
   const job = tx.jobs.get(jobKey(alloc.Namespace, alloc.JobID)) ?? alloc.Job;
   if (job === null) throw serverError("ERR_OUTRIDER_SERVER_NOT_FOUND", "job not found", { job: alloc.JobID });

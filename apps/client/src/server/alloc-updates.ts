@@ -20,7 +20,10 @@ export function applyAllocUpdates(tx: Tx, updates: readonly AllocUpdate[], newId
     if (before === undefined) continue;
     const after = merge(tx, before, update);
     tx.allocs.put(after.ID, after);
-    tx.event("Allocation", "AllocationUpdated", after.ID, after.Namespace, { Allocation: after }, [after.JobID, after.DeploymentID]);
+    tx.event("Allocation", "AllocationUpdated", after.ID, after.Namespace, { Allocation: after }, [
+      after.JobID,
+      after.DeploymentID,
+    ]);
     countAlloc(tx, before, after);
     takeHealth(tx, before, after, newId);
     jobs.set(jobKey(after.Namespace, after.JobID), after);
@@ -29,7 +32,8 @@ export function applyAllocUpdates(tx: Tx, updates: readonly AllocUpdate[], newId
       if (wantsReplacement(tx, after)) failedJobs.set(jobKey(after.Namespace, after.JobID), after);
     }
     const node = tx.nodes.get(after.NodeID);
-    if (node !== undefined && node.LastAllocUpdateIndex !== tx.index) tx.nodes.put(node.ID, { ...node, LastAllocUpdateIndex: tx.index });
+    if (node !== undefined && node.LastAllocUpdateIndex !== tx.index)
+      tx.nodes.put(node.ID, { ...node, LastAllocUpdateIndex: tx.index });
   }
   for (const [key] of failedJobs) {
     const job = tx.jobs.get(key);
@@ -66,11 +70,14 @@ function takeHealth(tx: Tx, before: Allocation, after: Allocation, newId: () => 
   if (counted === undefined) return;
   putDeployment(tx, counted, "DeploymentAllocHealth");
   const job = tx.jobs.get(jobKey(after.Namespace, after.JobID));
-  if (job !== undefined && !hasPending(tx, job)) createEval(tx, newId(), job, "deployment-watcher", { DeploymentID: deployment.ID });
+  if (job !== undefined && !hasPending(tx, job))
+    createEval(tx, newId(), job, "deployment-watcher", { DeploymentID: deployment.ID });
 }
 
 function hasPending(tx: Tx, job: Job): boolean {
-  return tx.evals.by("job", jobKey(job.Namespace, job.ID)).some((evaluation) => evaluation.Status === "pending" && evaluation.WaitUntil === null);
+  return tx.evals
+    .by("job", jobKey(job.Namespace, job.ID))
+    .some((evaluation) => evaluation.Status === "pending" && evaluation.WaitUntil === null);
 }
 
 function wantsReplacement(tx: Tx, alloc: Allocation): boolean {
@@ -84,6 +91,7 @@ function wantsReplacement(tx: Tx, alloc: Allocation): boolean {
 /** Room appeared, or the node changed: everything that waits for room is tried again. */
 export function unblockAll(tx: Tx): void {
   for (const evaluation of tx.evals.by("status", "blocked")) {
-    if (!isEvalTerminal(evaluation)) updateEval(tx, evaluation, { Status: "pending", StatusDescription: "", FailedTGAllocs: null });
+    if (!isEvalTerminal(evaluation))
+      updateEval(tx, evaluation, { Status: "pending", StatusDescription: "", FailedTGAllocs: null });
   }
 }

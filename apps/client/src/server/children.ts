@@ -24,16 +24,35 @@ export interface DispatchReply extends RegisterReply {
 }
 
 /** Starts an instance of a parameterized job. */
-export function dispatchJob(tx: Tx, namespace: string, id: string, request: DispatchRequest, newId: () => string): DispatchReply {
+export function dispatchJob(
+  tx: Tx,
+  namespace: string,
+  id: string,
+  request: DispatchRequest,
+  newId: () => string,
+): DispatchReply {
   const parent = tx.jobs.get(jobKey(namespace, id));
-  if (parent === undefined) throw serverError("ERR_OUTRIDER_SERVER_NOT_FOUND", "parameterized job not found", { job: id });
-  if (parent.ParameterizedJob === null || parent.Dispatched) throw invalid("Specified job \"" + id + "\" is not a parameterized job");
-  if (parent.Stop) throw invalid("Specified job \"" + id + "\" is stopped");
-  if ((request.idPrefixTemplate ?? "") !== "") throw serverError("ERR_OUTRIDER_SERVER_UNSUPPORTED", "dispatch: IdPrefixTemplate is not supported by this server");
+  if (parent === undefined)
+    throw serverError("ERR_OUTRIDER_SERVER_NOT_FOUND", "parameterized job not found", { job: id });
+  if (parent.ParameterizedJob === null || parent.Dispatched)
+    throw invalid('Specified job "' + id + '" is not a parameterized job');
+  if (parent.Stop) throw invalid('Specified job "' + id + '" is stopped');
+  if ((request.idPrefixTemplate ?? "") !== "")
+    throw serverError("ERR_OUTRIDER_SERVER_UNSUPPORTED", "dispatch: IdPrefixTemplate is not supported by this server");
   checkDispatch(parent, request);
   if (request.idempotencyToken !== undefined && request.idempotencyToken !== "") {
-    const same = tx.jobs.by("parent", jobKey(namespace, id)).find((child) => child.DispatchIdempotencyToken === request.idempotencyToken);
-    if (same !== undefined) return { evalId: "", evalCreateIndex: 0, jobModifyIndex: same.JobModifyIndex, index: tx.index, dispatchedJobId: same.ID, jobCreateIndex: same.CreateIndex };
+    const same = tx.jobs
+      .by("parent", jobKey(namespace, id))
+      .find((child) => child.DispatchIdempotencyToken === request.idempotencyToken);
+    if (same !== undefined)
+      return {
+        evalId: "",
+        evalCreateIndex: 0,
+        jobModifyIndex: same.JobModifyIndex,
+        index: tx.index,
+        dispatchedJobId: same.ID,
+        jobCreateIndex: same.CreateIndex,
+      };
   }
   const childId = `${id}/dispatch-${Math.floor(tx.nowMs / 1000)}-${newId().slice(0, 8)}`;
   const child: Job = {
@@ -54,7 +73,8 @@ export function dispatchJob(tx: Tx, namespace: string, id: string, request: Disp
 function checkDispatch(parent: Job, request: DispatchRequest): void {
   const config = parent.ParameterizedJob as NonNullable<Job["ParameterizedJob"]>;
   const bytes = request.payload === null ? 0 : Buffer.from(request.payload, "base64").length;
-  if (config.Payload === "required" && bytes === 0) throw invalid("Payload is not provided but required by parameterized job");
+  if (config.Payload === "required" && bytes === 0)
+    throw invalid("Payload is not provided but required by parameterized job");
   if (config.Payload === "forbidden" && bytes > 0) throw invalid("Payload is not allowed by parameterized job");
   if (bytes > MAX_PAYLOAD_BYTES) throw invalid(`Payload exceeds maximum size; ${bytes} > ${MAX_PAYLOAD_BYTES}`);
   const given = Object.keys(request.meta);
@@ -63,7 +83,8 @@ function checkDispatch(parent: Job, request: DispatchRequest): void {
   const missing = required.filter((key) => !given.includes(key));
   if (missing.length > 0) throw invalid(`Dispatch did not provide required meta keys: [${missing.join(" ")}]`);
   const unpermitted = given.filter((key) => !allowed.has(key)).sort();
-  if (unpermitted.length > 0) throw invalid(`Dispatch request included unpermitted metadata keys: [${unpermitted.join(" ")}]`);
+  if (unpermitted.length > 0)
+    throw invalid(`Dispatch request included unpermitted metadata keys: [${unpermitted.join(" ")}]`);
 }
 
 function invalid(text: string): Error {

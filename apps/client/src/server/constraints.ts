@@ -74,7 +74,14 @@ function compareBoth(operand: string, left: string, right: string): boolean {
 
 function ordered(operand: "<" | "<=" | ">" | ">=", left: string, right: string): boolean {
   const number = /^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$/;
-  const order = number.test(left) && number.test(right) ? Math.sign(Number(left) - Number(right)) : left < right ? -1 : left > right ? 1 : 0;
+  const order =
+    number.test(left) && number.test(right)
+      ? Math.sign(Number(left) - Number(right))
+      : left < right
+        ? -1
+        : left > right
+          ? 1
+          : 0;
   if (operand === "<") return order < 0;
   if (operand === "<=") return order <= 0;
   return operand === ">" ? order > 0 : order >= 0;

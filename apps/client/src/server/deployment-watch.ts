@@ -22,7 +22,8 @@ export function failOverdueDeployments(tx: Tx, newId: () => string): void {
     const at = deadlineOf(deployment);
     const states = Object.values(deployment.TaskGroups ?? {});
     if (at !== undefined && at <= tx.nowMs) failDeployment(tx, deployment, "Failed due to progress deadline", newId);
-    else if (states.some((state) => state.ProgressDeadline === 0 && state.UnhealthyAllocs > 0)) failDeployment(tx, deployment, "Failed due to unhealthy allocations", newId);
+    else if (states.some((state) => state.ProgressDeadline === 0 && state.UnhealthyAllocs > 0))
+      failDeployment(tx, deployment, "Failed due to unhealthy allocations", newId);
   }
 }
 
@@ -41,11 +42,18 @@ export function failDeployment(tx: Tx, deployment: Deployment, why: string, newI
   const job = tx.jobs.get(jobKey(deployment.Namespace, deployment.JobID));
   const revert = Object.values(deployment.TaskGroups ?? {}).some((state) => state.AutoRevert);
   const stable = revert && job !== undefined ? lastStable(tx, job) : undefined;
-  const text = !revert ? why : stable === undefined ? `${why} - no stable job version to auto revert to` : `${why} - rolling back to job version ${stable.Version}`;
+  const text = !revert
+    ? why
+    : stable === undefined
+      ? `${why} - no stable job version to auto revert to`
+      : `${why} - rolling back to job version ${stable.Version}`;
   putDeployment(tx, { ...deployment, Status: "failed", StatusDescription: text });
   if (job === undefined) return "";
   if (stable !== undefined) {
-    return registerJob(tx, { ...stable, Stop: false }, newId, { trigger: "deployment-watcher", submission: tx.submissions.get(versionKey(stable)) ?? null }).evalId;
+    return registerJob(tx, { ...stable, Stop: false }, newId, {
+      trigger: "deployment-watcher",
+      submission: tx.submissions.get(versionKey(stable)) ?? null,
+    }).evalId;
   }
   return createEval(tx, newId(), job, "deployment-watcher", { DeploymentID: deployment.ID }).ID;
 }
@@ -60,7 +68,9 @@ function lastStable(tx: Tx, job: Job): Job | undefined {
 /** Fails a deployment because the user said so. */
 export function failDeploymentByUser(tx: Tx, id: string, newId: () => string): string {
   const deployment = tx.deployments.get(id);
-  if (deployment === undefined) throw serverError("ERR_OUTRIDER_SERVER_NOT_FOUND", "deployment not found", { deployment: id });
-  if (!isDeploymentActive(deployment)) throw serverError("ERR_OUTRIDER_SERVER_INVALID", "can't fail terminal deployment", { deployment: id });
+  if (deployment === undefined)
+    throw serverError("ERR_OUTRIDER_SERVER_NOT_FOUND", "deployment not found", { deployment: id });
+  if (!isDeploymentActive(deployment))
+    throw serverError("ERR_OUTRIDER_SERVER_INVALID", "can't fail terminal deployment", { deployment: id });
   return failDeployment(tx, deployment, "Deployment marked as failed", newId);
 }

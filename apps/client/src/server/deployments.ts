@@ -7,7 +7,12 @@ const MS_NS = 1_000_000;
 
 /** Whether a deployment still changes. */
 export function isDeploymentActive(deployment: Deployment): boolean {
-  return deployment.Status === "running" || deployment.Status === "paused" || deployment.Status === "pending" || deployment.Status === "blocked";
+  return (
+    deployment.Status === "running" ||
+    deployment.Status === "paused" ||
+    deployment.Status === "pending" ||
+    deployment.Status === "blocked"
+  );
 }
 
 /** The newest deployment of a job. */
@@ -68,7 +73,8 @@ export function putDeployment(tx: Tx, deployment: Deployment, type = "Deployment
 export function countPlaced(deployment: Deployment, group: string, placed: number, nowMs: number): Deployment {
   const state = deployment.TaskGroups?.[group];
   if (state === undefined || placed === 0) return deployment;
-  const deadline = state.RequireProgressBy ?? (state.ProgressDeadline === 0 ? null : progressBy(nowMs, state.ProgressDeadline));
+  const deadline =
+    state.RequireProgressBy ?? (state.ProgressDeadline === 0 ? null : progressBy(nowMs, state.ProgressDeadline));
   const next = { ...state, PlacedAllocs: state.PlacedAllocs + placed, RequireProgressBy: deadline };
   return { ...deployment, TaskGroups: { ...deployment.TaskGroups, [group]: next } };
 }
@@ -85,7 +91,10 @@ export function countHealth(deployment: Deployment, before: Allocation, after: A
   };
   if (is === true && state.ProgressDeadline !== 0) {
     const at = after.DeploymentStatus?.Timestamp;
-    next.RequireProgressBy = progressBy(at === null || at === undefined ? after.ModifyTime / MS_NS : Date.parse(at), state.ProgressDeadline);
+    next.RequireProgressBy = progressBy(
+      at === null || at === undefined ? after.ModifyTime / MS_NS : Date.parse(at),
+      state.ProgressDeadline,
+    );
   }
   return { ...deployment, TaskGroups: { ...deployment.TaskGroups, [after.TaskGroup]: next } };
 }
@@ -94,7 +103,8 @@ export function countHealth(deployment: Deployment, before: Allocation, after: A
 export function markStable(tx: Tx, job: Job): void {
   const key = jobKey(job.Namespace, job.ID);
   const current = tx.jobs.get(key);
-  if (current !== undefined && current.Version === job.Version) tx.jobs.put(key, { ...current, Stable: true, ModifyIndex: tx.index });
+  if (current !== undefined && current.Version === job.Version)
+    tx.jobs.put(key, { ...current, Stable: true, ModifyIndex: tx.index });
   const version = tx.versions.get(versionKey(job));
   if (version !== undefined) tx.putVersion({ ...version, Stable: true });
 }

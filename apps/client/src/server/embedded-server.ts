@@ -7,7 +7,16 @@ import { stopAlloc, type StopAllocOptions } from "./alloc-commands.ts";
 import { dispatchJob, launchPeriodic, type DispatchReply, type DispatchRequest } from "./children.ts";
 import { failDeploymentByUser } from "./deployment-watch.ts";
 import { collectGarbage, DEFAULT_GC, FORCE_GC, type GcThresholds } from "./gc.ts";
-import { deregisterJob, evaluateJob, registerJob, revertJob, scaleJob, type DeregisterOptions, type RegisterOptions, type RegisterReply } from "./job-commands.ts";
+import {
+  deregisterJob,
+  evaluateJob,
+  registerJob,
+  revertJob,
+  scaleJob,
+  type DeregisterOptions,
+  type RegisterOptions,
+  type RegisterReply,
+} from "./job-commands.ts";
 import type { JobRules, JobVerdict } from "./job-rules.ts";
 import { LocalLink } from "./local-link.ts";
 import { setEligibility } from "./node-commands.ts";
@@ -53,7 +62,12 @@ export class EmbeddedServer implements AsyncDisposable {
     this.#logger = o.logger ?? noopLogger;
     this.#newId = o.newId ?? randomUUID;
     this.state = new StateKeeper(o.store, o.clock);
-    this.#loop = new SchedulerLoop({ state: this.state, clock: o.clock, logger: this.#logger, deps: { newId: this.#newId, random: o.random } });
+    this.#loop = new SchedulerLoop({
+      state: this.state,
+      clock: o.clock,
+      logger: this.#logger,
+      deps: { newId: this.#newId, random: o.random },
+    });
     this.link = new LocalLink({ state: this.state, clock: o.clock, newId: this.#newId, changed: () => this.#kick() });
   }
 
@@ -97,7 +111,12 @@ export class EmbeddedServer implements AsyncDisposable {
     return this.#change((tx) => evaluateJob(tx, namespace, id, this.#newId, o));
   }
 
-  revert(namespace: string, id: string, version: number, o: { readonly enforcePriorVersion?: number | null } = {}): Promise<RegisterReply> {
+  revert(
+    namespace: string,
+    id: string,
+    version: number,
+    o: { readonly enforcePriorVersion?: number | null } = {},
+  ): Promise<RegisterReply> {
     return this.#change((tx) => revertJob(tx, namespace, id, version, this.#newId, o));
   }
 
@@ -112,7 +131,10 @@ export class EmbeddedServer implements AsyncDisposable {
   forcePeriodic(namespace: string, id: string): Promise<RegisterReply> {
     return this.#change((tx) => {
       const job: Job | undefined = tx.jobs.get(jobKey(namespace, id));
-      if (job === undefined || job.Periodic === null) throw serverError("ERR_OUTRIDER_SERVER_NOT_FOUND", `can't force run non-tracked job "${id}" (${namespace})`, { job: id });
+      if (job === undefined || job.Periodic === null)
+        throw serverError("ERR_OUTRIDER_SERVER_NOT_FOUND", `can't force run non-tracked job "${id}" (${namespace})`, {
+          job: id,
+        });
       return launchPeriodic(tx, job, tx.nowMs, this.#newId);
     });
   }

@@ -17,7 +17,13 @@ export type EvalTrigger =
   | "max-disconnect-timeout";
 
 /** Makes a new evaluation of a job and stores it. */
-export function createEval(tx: Tx, id: string, job: Pick<Job, "Namespace" | "ID" | "Type" | "Priority" | "JobModifyIndex">, trigger: EvalTrigger, more: Partial<Evaluation> = {}): Evaluation {
+export function createEval(
+  tx: Tx,
+  id: string,
+  job: Pick<Job, "Namespace" | "ID" | "Type" | "Priority" | "JobModifyIndex">,
+  trigger: EvalTrigger,
+  more: Partial<Evaluation> = {},
+): Evaluation {
   const evaluation = make(EvaluationStruct, {
     ID: id,
     Namespace: job.Namespace,
@@ -25,7 +31,14 @@ export function createEval(tx: Tx, id: string, job: Pick<Job, "Namespace" | "ID"
     Type: job.Type,
     TriggeredBy: trigger,
     JobID: job.ID,
-    JobModifyIndex: trigger === "job-register" || trigger === "job-deregister" || trigger === "periodic-job" || trigger === "job-scaling" || trigger === "queued-allocs" ? job.JobModifyIndex : 0,
+    JobModifyIndex:
+      trigger === "job-register" ||
+      trigger === "job-deregister" ||
+      trigger === "periodic-job" ||
+      trigger === "job-scaling" ||
+      trigger === "queued-allocs"
+        ? job.JobModifyIndex
+        : 0,
     Status: "pending",
     CreateIndex: tx.index,
     ModifyIndex: tx.index,
@@ -40,7 +53,9 @@ export function createEval(tx: Tx, id: string, job: Pick<Job, "Namespace" | "ID"
 /** Stores a changed evaluation. */
 export function putEval(tx: Tx, evaluation: Evaluation): void {
   tx.evals.put(evaluation.ID, evaluation);
-  tx.event("Evaluation", "EvaluationUpdated", evaluation.ID, evaluation.Namespace, { Evaluation: evaluation }, [evaluation.JobID]);
+  tx.event("Evaluation", "EvaluationUpdated", evaluation.ID, evaluation.Namespace, { Evaluation: evaluation }, [
+    evaluation.JobID,
+  ]);
 }
 
 /** Changes an evaluation. */

@@ -29,7 +29,9 @@ export function isFeasible(job: Job, group: TaskGroup, node: Node | undefined, m
 }
 
 function inPool(job: Job, node: Node): boolean {
-  return job.NodePool === "all" || job.NodePool === "" || job.NodePool === (node.NodePool === "" ? "default" : node.NodePool);
+  return (
+    job.NodePool === "all" || job.NodePool === "" || job.NodePool === (node.NodePool === "" ? "default" : node.NodePool)
+  );
 }
 
 function firstReason(job: Job, group: TaskGroup, node: Node): string | undefined {
@@ -39,10 +41,15 @@ function firstReason(job: Job, group: TaskGroup, node: Node): string | undefined
   }
   for (const network of group.Networks ?? []) {
     for (const port of [...(network.ReservedPorts ?? []), ...(network.DynamicPorts ?? [])]) {
-      if (port.HostNetwork !== "" && port.HostNetwork !== "default") return `missing host network "${port.HostNetwork}" for port "${port.Label}"`;
+      if (port.HostNetwork !== "" && port.HostNetwork !== "default")
+        return `missing host network "${port.HostNetwork}" for port "${port.Label}"`;
     }
   }
-  const constraints: Constraint[] = [...(job.Constraints ?? []), ...(group.Constraints ?? []), ...(group.Tasks ?? []).flatMap((task) => task.Constraints ?? [])];
+  const constraints: Constraint[] = [
+    ...(job.Constraints ?? []),
+    ...(group.Constraints ?? []),
+    ...(group.Tasks ?? []).flatMap((task) => task.Constraints ?? []),
+  ];
   const failed = constraints.find((constraint) => !meetsConstraint(constraint, node));
   return failed === undefined ? undefined : constraintText(failed);
 }

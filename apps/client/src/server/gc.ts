@@ -15,7 +15,12 @@ export interface GcThresholds {
 }
 
 /** Nomad's thresholds. */
-export const DEFAULT_GC: GcThresholds = { evalMs: 3_600_000, batchEvalMs: 86_400_000, jobMs: 4 * 3_600_000, deploymentMs: 3_600_000 };
+export const DEFAULT_GC: GcThresholds = {
+  evalMs: 3_600_000,
+  batchEvalMs: 86_400_000,
+  jobMs: 4 * 3_600_000,
+  deploymentMs: 3_600_000,
+};
 /** Everything that has ended. */
 export const FORCE_GC: GcThresholds = { evalMs: 0, batchEvalMs: 0, jobMs: 0, deploymentMs: 0 };
 
@@ -24,27 +29,54 @@ const MS_NS = 1_000_000;
 /** Forgets what has ended long enough ago. */
 export function collectGarbage(tx: Tx, o: GcThresholds): void {
   const ageMs = (timeNs: number): number => tx.nowMs - timeNs / MS_NS;
-  for (const job of tx.jobs.all()) if (job.Status === "dead" && canForgetJob(tx, job.Namespace, job.ID, o) && ageMs(lastTouched(tx, job)) >= o.jobMs) forgetJob(tx, job.Namespace, job.ID);
+  for (const job of tx.jobs.all())
+    if (job.Status === "dead" && canForgetJob(tx, job.Namespace, job.ID, o) && ageMs(lastTouched(tx, job)) >= o.jobMs)
+      forgetJob(tx, job.Namespace, job.ID);
   for (const evaluation of tx.evals.all()) {
     const key = jobKey(evaluation.Namespace, evaluation.JobID);
     const job = tx.jobs.get(key);
-    if (!isEvalTerminal(evaluation) || ageMs(evaluation.ModifyTime) < (evaluation.Type === "batch" ? o.batchEvalMs : o.evalMs)) continue;
+    if (
+      !isEvalTerminal(evaluation) ||
+      ageMs(evaluation.ModifyTime) < (evaluation.Type === "batch" ? o.batchEvalMs : o.evalMs)
+    )
+      continue;
     const allocs = tx.allocs.by("eval", evaluation.ID);
     // Finished batch work is the proof that it needs no second run, as long as its job is there.
-    const removable = allocs.filter((alloc) => isClientTerminal(alloc.ClientStatus) && (job === undefined || job.Stop || (job.Type !== "batch" && job.Type !== "sysbatch" && (alloc.DesiredStatus !== "run" || alloc.NextAllocation !== ""))));
+    const removable = allocs.filter(
+      (alloc) =>
+        isClientTerminal(alloc.ClientStatus) &&
+        (job === undefined ||
+          job.Stop ||
+          (job.Type !== "batch" &&
+            job.Type !== "sysbatch" &&
+            (alloc.DesiredStatus !== "run" || alloc.NextAllocation !== ""))),
+    );
     for (const alloc of removable) forgetAllocation(tx, alloc.ID);
     if (removable.length === allocs.length) tx.evals.delete(evaluation.ID);
   }
   for (const deployment of tx.deployments.all()) {
-    if (!isDeploymentActive(deployment) && ageMs(deployment.ModifyTime) >= o.deploymentMs && tx.allocs.by("deployment", deployment.ID).every((alloc) => isClientTerminal(alloc.ClientStatus))) tx.deployments.delete(deployment.ID);
+    if (
+      !isDeploymentActive(deployment) &&
+      ageMs(deployment.ModifyTime) >= o.deploymentMs &&
+      tx.allocs.by("deployment", deployment.ID).every((alloc) => isClientTerminal(alloc.ClientStatus))
+    )
+      tx.deployments.delete(deployment.ID);
   }
   for (const version of tx.versions.all()) {
     if (tx.jobs.get(jobKey(version.Namespace, version.ID))?.CreateIndex === version.CreateIndex) continue;
-    if (tx.allocs.by("job", jobKey(version.Namespace, version.ID)).every((alloc) => alloc.Job?.CreateIndex !== version.CreateIndex)) tx.versions.delete(versionKey(version));
+    if (
+      tx.allocs
+        .by("job", jobKey(version.Namespace, version.ID))
+        .every((alloc) => alloc.Job?.CreateIndex !== version.CreateIndex)
+    )
+      tx.versions.delete(versionKey(version));
   }
 }
 
-function lastTouched(tx: Tx, job: { readonly SubmitTime: number; readonly Namespace: string; readonly ID: string }): number {
+function lastTouched(
+  tx: Tx,
+  job: { readonly SubmitTime: number; readonly Namespace: string; readonly ID: string },
+): number {
   let last = job.SubmitTime;
   for (const alloc of tx.allocs.by("job", jobKey(job.Namespace, job.ID))) last = Math.max(last, alloc.ModifyTime);
   return last;
@@ -57,7 +89,11 @@ function canForgetJob(tx: Tx, namespace: string, id: string, o: GcThresholds): b
   // Services are kept until somebody stops them: a dead one may be started again.
   if (job.Type === "service" && !job.Stop && o.jobMs > 0) return false;
   if (!job.Stop && (job.Type === "service" || job.Type === "system")) return false;
-  return tx.evals.by("job", key).every(isEvalTerminal) && tx.allocs.by("job", key).every((alloc) => isClientTerminal(alloc.ClientStatus)) && tx.jobs.by("parent", key).length === 0;
+  return (
+    tx.evals.by("job", key).every(isEvalTerminal) &&
+    tx.allocs.by("job", key).every((alloc) => isClientTerminal(alloc.ClientStatus)) &&
+    tx.jobs.by("parent", key).length === 0
+  );
 }
 
 function forgetJob(tx: Tx, namespace: string, id: string): void {

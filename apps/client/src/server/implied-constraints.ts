@@ -15,9 +15,16 @@ function withGroupConstraints(group: TaskGroup): TaskGroup {
   const signals = new Set<string>();
   for (const task of group.Tasks ?? []) {
     if (task.KillSignal !== "") signals.add(task.KillSignal);
-    for (const template of task.Templates ?? []) if (template.ChangeMode === "signal" && template.ChangeSignal !== "") signals.add(template.ChangeSignal);
+    for (const template of task.Templates ?? [])
+      if (template.ChangeMode === "signal" && template.ChangeSignal !== "") signals.add(template.ChangeSignal);
   }
-  if (signals.size > 0) wanted.push({ LTarget: "${attr.os.signals}", RTarget: [...signals].sort().join(","), Operand: "set_contains" });
-  const missing = wanted.filter((c) => !(group.Constraints ?? []).some((have) => have.LTarget === c.LTarget && have.RTarget === c.RTarget && have.Operand === c.Operand));
+  if (signals.size > 0)
+    wanted.push({ LTarget: "${attr.os.signals}", RTarget: [...signals].sort().join(","), Operand: "set_contains" });
+  const missing = wanted.filter(
+    (c) =>
+      !(group.Constraints ?? []).some(
+        (have) => have.LTarget === c.LTarget && have.RTarget === c.RTarget && have.Operand === c.Operand,
+      ),
+  );
   return missing.length === 0 ? group : { ...group, Constraints: [...(group.Constraints ?? []), ...missing] };
 }

@@ -1,4 +1,10 @@
-export { createEmbeddedServer, EmbeddedServer, listErrors, type EmbeddedServerOptions, type SubmitReply } from "./embedded-server.ts";
+export {
+  createEmbeddedServer,
+  EmbeddedServer,
+  listErrors,
+  type EmbeddedServerOptions,
+  type SubmitReply,
+} from "./embedded-server.ts";
 export type { JobRules, JobVerdict } from "./job-rules.ts";
 export type { EventBatch } from "./change-feed.ts";
 export type { StateKeeper } from "./state-keeper.ts";

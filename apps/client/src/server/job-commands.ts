@@ -45,7 +45,13 @@ export function registerJob(tx: Tx, given: Job, newId: () => string, o: Register
     refreshJobStatus(tx, stored.Namespace, stored.ID);
     return { evalId: "", evalCreateIndex: 0, jobModifyIndex: stored.JobModifyIndex, index: tx.index };
   }
-  const evaluation = createEval(tx, newId(), stored, o.trigger ?? "job-register", o.evalPriority === undefined || o.evalPriority === 0 ? {} : { Priority: o.evalPriority });
+  const evaluation = createEval(
+    tx,
+    newId(),
+    stored,
+    o.trigger ?? "job-register",
+    o.evalPriority === undefined || o.evalPriority === 0 ? {} : { Priority: o.evalPriority },
+  );
   refreshJobStatus(tx, stored.Namespace, stored.ID);
   return { evalId: evaluation.ID, evalCreateIndex: tx.index, jobModifyIndex: stored.JobModifyIndex, index: tx.index };
 }
@@ -55,7 +61,8 @@ function checkIndex(old: Job | undefined, o: RegisterOptions): void {
   const want = o.jobModifyIndex ?? 0;
   if (want === 0 && old !== undefined) throw conflict(want, "job already exists");
   if (want !== 0 && old === undefined) throw conflict(want, "job does not exist");
-  if (want !== 0 && old?.JobModifyIndex !== want) throw conflict(want, `job exists with conflicting job modify index: ${old?.JobModifyIndex ?? 0}`);
+  if (want !== 0 && old?.JobModifyIndex !== want)
+    throw conflict(want, `job exists with conflicting job modify index: ${old?.JobModifyIndex ?? 0}`);
 }
 
 function conflict(index: number, why: string): Error {
@@ -64,13 +71,31 @@ function conflict(index: number, why: string): Error {
 
 function withCountsOf(job: Job, old: Job): Job {
   const counts = new Map((old.TaskGroups ?? []).map((group) => [group.Name, group.Count]));
-  return { ...job, TaskGroups: (job.TaskGroups ?? []).map((group) => ({ ...group, Count: counts.get(group.Name) ?? group.Count })) };
+  return {
+    ...job,
+    TaskGroups: (job.TaskGroups ?? []).map((group) => ({ ...group, Count: counts.get(group.Name) ?? group.Count })),
+  };
 }
 
 function nextVersion(tx: Tx, old: Job | undefined, wanted: Job): Job {
-  const fresh = { ...wanted, Stable: false, SubmitTime: tx.nowNs, Status: "pending", StatusDescription: "", VersionTag: null };
-  if (old === undefined) return { ...fresh, Version: 0, CreateIndex: tx.index, ModifyIndex: tx.index, JobModifyIndex: tx.index };
-  const candidate = { ...fresh, Version: old.Version + 1, CreateIndex: old.CreateIndex, ModifyIndex: tx.index, JobModifyIndex: tx.index, Status: old.Status };
+  const fresh = {
+    ...wanted,
+    Stable: false,
+    SubmitTime: tx.nowNs,
+    Status: "pending",
+    StatusDescription: "",
+    VersionTag: null,
+  };
+  if (old === undefined)
+    return { ...fresh, Version: 0, CreateIndex: tx.index, ModifyIndex: tx.index, JobModifyIndex: tx.index };
+  const candidate = {
+    ...fresh,
+    Version: old.Version + 1,
+    CreateIndex: old.CreateIndex,
+    ModifyIndex: tx.index,
+    JobModifyIndex: tx.index,
+    Status: old.Status,
+  };
   return sameSpec(old, candidate) ? old : candidate;
 }
 
@@ -80,7 +105,13 @@ function storeVersion(tx: Tx, job: Job, old: Job | undefined, o: RegisterOptions
   tx.putVersion(job);
   tx.event("Job", "JobRegistered", job.ID, job.Namespace, { Job: job });
   if (o.submission !== undefined && o.submission !== null && o.submission.Source.length <= MAX_SUBMISSION_BYTES) {
-    const submission: JobSubmission = { ...o.submission, Namespace: job.Namespace, JobID: job.ID, Version: job.Version, JobModifyIndex: job.JobModifyIndex };
+    const submission: JobSubmission = {
+      ...o.submission,
+      Namespace: job.Namespace,
+      JobID: job.ID,
+      Version: job.Version,
+      JobModifyIndex: job.JobModifyIndex,
+    };
     tx.submissions.put(versionKey(job), submission);
   }
   ensureSummary(tx, job);
@@ -91,7 +122,10 @@ function storeVersion(tx: Tx, job: Job, old: Job | undefined, o: RegisterOptions
 /** Drops old versions that no allocation runs any more; a stable one is always kept to go back to. */
 function trimVersions(tx: Tx, job: Job): void {
   const key = jobKey(job.Namespace, job.ID);
-  const versions = tx.versions.by("job", key).filter((v) => v.CreateIndex === job.CreateIndex).sort((a, b) => b.Version - a.Version);
+  const versions = tx.versions
+    .by("job", key)
+    .filter((v) => v.CreateIndex === job.CreateIndex)
+    .sort((a, b) => b.Version - a.Version);
   const used = new Set(tx.allocs.by("job", key).map((alloc) => alloc.Job?.Version));
   const stable = versions.find((v) => v.Stable);
   for (const version of versions.slice(KEPT_VERSIONS)) {
@@ -109,22 +143,44 @@ export interface DeregisterOptions {
 }
 
 /** Stops a job, or removes it. Stopping what is stopped is fine. */
-export function deregisterJob(tx: Tx, namespace: string, id: string, newId: () => string, o: DeregisterOptions = {}): RegisterReply {
+export function deregisterJob(
+  tx: Tx,
+  namespace: string,
+  id: string,
+  newId: () => string,
+  o: DeregisterOptions = {},
+): RegisterReply {
   const key = jobKey(namespace, id);
   const job = tx.jobs.get(key);
   if (job === undefined) throw serverError("ERR_OUTRIDER_SERVER_NOT_FOUND", "job not found", { job: id });
-  const stopped = job.Stop ? job : { ...job, Stop: true, Stable: false, Version: job.Version + 1, SubmitTime: tx.nowNs, ModifyIndex: tx.index, JobModifyIndex: tx.index };
+  const stopped = job.Stop
+    ? job
+    : {
+        ...job,
+        Stop: true,
+        Stable: false,
+        Version: job.Version + 1,
+        SubmitTime: tx.nowNs,
+        ModifyIndex: tx.index,
+        JobModifyIndex: tx.index,
+      };
   if (o.purge === true) {
     tx.jobs.delete(key);
     tx.summaries.delete(key);
     tx.launches.delete(key);
     countChild(tx, job, job.Status, undefined);
-    for (const version of tx.versions.by("job", key)) if (version.CreateIndex === job.CreateIndex) tx.submissions.delete(versionKey(version));
+    for (const version of tx.versions.by("job", key))
+      if (version.CreateIndex === job.CreateIndex) tx.submissions.delete(versionKey(version));
   } else if (stopped !== job) {
     tx.jobs.put(key, stopped);
     tx.putVersion(stopped);
     const submission = tx.submissions.get(versionKey(job));
-    if (submission !== undefined) tx.submissions.put(versionKey(stopped), { ...submission, Version: stopped.Version, JobModifyIndex: stopped.JobModifyIndex });
+    if (submission !== undefined)
+      tx.submissions.put(versionKey(stopped), {
+        ...submission,
+        Version: stopped.Version,
+        JobModifyIndex: stopped.JobModifyIndex,
+      });
     trimVersions(tx, stopped);
   }
   tx.event("Job", "JobDeregistered", id, namespace, { Job: stopped });
@@ -133,9 +189,20 @@ export function deregisterJob(tx: Tx, namespace: string, id: string, newId: () =
     refreshJobStatus(tx, namespace, id);
     return { evalId: "", evalCreateIndex: 0, jobModifyIndex: stopped.JobModifyIndex, index: tx.index };
   }
-  const evaluation = createEval(tx, newId(), { ...stopped, JobModifyIndex: tx.index }, "job-deregister", o.evalPriority === undefined || o.evalPriority === 0 ? {} : { Priority: o.evalPriority });
+  const evaluation = createEval(
+    tx,
+    newId(),
+    { ...stopped, JobModifyIndex: tx.index },
+    "job-deregister",
+    o.evalPriority === undefined || o.evalPriority === 0 ? {} : { Priority: o.evalPriority },
+  );
   for (const other of tx.evals.by("job", key)) {
-    if (other.ID !== evaluation.ID && !isEvalTerminal(other) && (other.Status === "blocked" || other.WaitUntil !== null)) updateEval(tx, other, { Status: "canceled", StatusDescription: "job is stopped" });
+    if (
+      other.ID !== evaluation.ID &&
+      !isEvalTerminal(other) &&
+      (other.Status === "blocked" || other.WaitUntil !== null)
+    )
+      updateEval(tx, other, { Status: "canceled", StatusDescription: "job is stopped" });
   }
   refreshJobStatus(tx, namespace, id);
   return { evalId: evaluation.ID, evalCreateIndex: tx.index, jobModifyIndex: tx.index, index: tx.index };
@@ -148,11 +215,21 @@ function skipDelays(tx: Tx, key: string): void {
 }
 
 /** Makes the scheduler look at a job again. */
-export function evaluateJob(tx: Tx, namespace: string, id: string, newId: () => string, o: { readonly forceReschedule?: boolean } = {}): RegisterReply {
+export function evaluateJob(
+  tx: Tx,
+  namespace: string,
+  id: string,
+  newId: () => string,
+  o: { readonly forceReschedule?: boolean } = {},
+): RegisterReply {
   const job = tx.jobs.get(jobKey(namespace, id));
   if (job === undefined) throw serverError("ERR_OUTRIDER_SERVER_NOT_FOUND", "job not found", { job: id });
   if (isTemplateJob(job)) {
-    throw serverError("ERR_OUTRIDER_SERVER_INVALID", job.Periodic === null ? "can't evaluate parameterized job" : "can't evaluate periodic job", { job: id });
+    throw serverError(
+      "ERR_OUTRIDER_SERVER_INVALID",
+      job.Periodic === null ? "can't evaluate parameterized job" : "can't evaluate periodic job",
+      { job: id },
+    );
   }
   if (o.forceReschedule === true) {
     for (const alloc of tx.allocs.by("job", jobKey(namespace, id))) {
@@ -167,25 +244,57 @@ export function evaluateJob(tx: Tx, namespace: string, id: string, newId: () => 
 }
 
 /** Goes back to an earlier version of a job, which becomes the newest one. */
-export function revertJob(tx: Tx, namespace: string, id: string, version: number, newId: () => string, o: { readonly enforcePriorVersion?: number | null } = {}): RegisterReply {
+export function revertJob(
+  tx: Tx,
+  namespace: string,
+  id: string,
+  version: number,
+  newId: () => string,
+  o: { readonly enforcePriorVersion?: number | null } = {},
+): RegisterReply {
   const job = tx.jobs.get(jobKey(namespace, id));
   if (job === undefined) throw serverError("ERR_OUTRIDER_SERVER_NOT_FOUND", "job not found", { job: id });
   if (o.enforcePriorVersion !== undefined && o.enforcePriorVersion !== null && o.enforcePriorVersion !== job.Version) {
-    throw serverError("ERR_OUTRIDER_SERVER_CONFLICT", `Current job has version ${job.Version}; enforcing version ${o.enforcePriorVersion}`, { job: id });
+    throw serverError(
+      "ERR_OUTRIDER_SERVER_CONFLICT",
+      `Current job has version ${job.Version}; enforcing version ${o.enforcePriorVersion}`,
+      { job: id },
+    );
   }
-  if (version === job.Version) throw serverError("ERR_OUTRIDER_SERVER_INVALID", `can't revert to current version`, { job: id, version });
+  if (version === job.Version)
+    throw serverError("ERR_OUTRIDER_SERVER_INVALID", `can't revert to current version`, { job: id, version });
   const target = tx.versions.get(versionKey({ ...job, Version: version }));
-  if (target === undefined) throw serverError("ERR_OUTRIDER_SERVER_NOT_FOUND", `job ${JSON.stringify(id)} in namespace ${JSON.stringify(namespace)} at version ${version} not found`, { job: id, version });
+  if (target === undefined)
+    throw serverError(
+      "ERR_OUTRIDER_SERVER_NOT_FOUND",
+      `job ${JSON.stringify(id)} in namespace ${JSON.stringify(namespace)} at version ${version} not found`,
+      { job: id, version },
+    );
   const submission = tx.submissions.get(versionKey(target));
   return registerJob(tx, { ...target, Stop: false }, newId, { submission: submission ?? null });
 }
 
 /** Sets the count of a group. */
-export function scaleJob(tx: Tx, namespace: string, id: string, group: string, count: number | null, newId: () => string): RegisterReply {
+export function scaleJob(
+  tx: Tx,
+  namespace: string,
+  id: string,
+  group: string,
+  count: number | null,
+  newId: () => string,
+): RegisterReply {
   const job = tx.jobs.get(jobKey(namespace, id));
   if (job === undefined) throw serverError("ERR_OUTRIDER_SERVER_NOT_FOUND", "job not found", { job: id });
-  if (!(job.TaskGroups ?? []).some((g) => g.Name === group)) throw serverError("ERR_OUTRIDER_SERVER_INVALID", `task group ${JSON.stringify(group)} specified for scaling does not exist in job`, { job: id, group });
+  if (!(job.TaskGroups ?? []).some((g) => g.Name === group))
+    throw serverError(
+      "ERR_OUTRIDER_SERVER_INVALID",
+      `task group ${JSON.stringify(group)} specified for scaling does not exist in job`,
+      { job: id, group },
+    );
   if (count === null) return { evalId: "", evalCreateIndex: 0, jobModifyIndex: job.JobModifyIndex, index: tx.index };
-  const scaled = { ...job, TaskGroups: (job.TaskGroups ?? []).map((g) => (g.Name === group ? { ...g, Count: count } : g)) };
+  const scaled = {
+    ...job,
+    TaskGroups: (job.TaskGroups ?? []).map((g) => (g.Name === group ? { ...g, Count: count } : g)),
+  };
   return registerJob(tx, scaled, newId, { trigger: "job-scaling" });
 }

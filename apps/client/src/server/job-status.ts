@@ -17,14 +17,21 @@ export function computeJobStatus(tx: Tx, job: Job): string {
   if (tx.allocs.by("job", key).some((alloc) => !isClientTerminal(alloc.ClientStatus))) return "running";
   if (job.Type === "system" && !job.Stop) return "running";
   const evals = tx.evals.by("job", key);
-  if (evals.some((evaluation) => !isEvalTerminal(evaluation) && evaluation.Status !== "blocked")) return waitsToReschedule(tx, job) ? "running" : "pending";
-  if (evals.some((evaluation) => evaluation.Status === "blocked")) return job.Type === "service" ? "running" : "pending";
+  if (evals.some((evaluation) => !isEvalTerminal(evaluation) && evaluation.Status !== "blocked"))
+    return waitsToReschedule(tx, job) ? "running" : "pending";
+  if (evals.some((evaluation) => evaluation.Status === "blocked"))
+    return job.Type === "service" ? "running" : "pending";
   return "dead";
 }
 
 /** A service whose instance failed and waits for its reschedule delay is not new: it is running, without an instance. */
 function waitsToReschedule(tx: Tx, job: Job): boolean {
-  return job.Type === "service" && tx.allocs.by("job", jobKey(job.Namespace, job.ID)).some((alloc) => alloc.FollowupEvalID !== "" && alloc.DesiredStatus === "run");
+  return (
+    job.Type === "service" &&
+    tx.allocs
+      .by("job", jobKey(job.Namespace, job.ID))
+      .some((alloc) => alloc.FollowupEvalID !== "" && alloc.DesiredStatus === "run")
+  );
 }
 
 /** Stores the status of a job when it changed. */

@@ -79,7 +79,9 @@ export class LocalLink implements ServerLink {
     return found;
   }
 
-  async updateAllocs(...[updates, { signal }]: Parameters<ServerLink["updateAllocs"]>): Promise<{ readonly index: number }> {
+  async updateAllocs(
+    ...[updates, { signal }]: Parameters<ServerLink["updateAllocs"]>
+  ): Promise<{ readonly index: number }> {
     signal.throwIfAborted();
     await this.#o.state.commit((tx) => applyAllocUpdates(tx, structuredClone(updates), this.#o.newId));
     this.#o.changed();

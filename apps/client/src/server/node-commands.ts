@@ -18,7 +18,9 @@ export function registerNode(tx: Tx, announced: Node): void {
     Status: old?.Status ?? status,
     StatusDescription: old?.StatusDescription ?? "",
     StatusUpdatedAt: old?.StatusUpdatedAt ?? Math.floor(tx.nowMs / 1000),
-    SchedulingEligibility: old?.SchedulingEligibility ?? (announced.SchedulingEligibility === "" ? "eligible" : announced.SchedulingEligibility),
+    SchedulingEligibility:
+      old?.SchedulingEligibility ??
+      (announced.SchedulingEligibility === "" ? "eligible" : announced.SchedulingEligibility),
     DrainStrategy: old?.DrainStrategy ?? null,
     LastDrain: old?.LastDrain ?? null,
     Events: old?.Events ?? [nodeEvent(tx, "Cluster", "Node registered")],
@@ -29,7 +31,9 @@ export function registerNode(tx: Tx, announced: Node): void {
   };
   if (old !== undefined && isDeepStrictEqual({ ...old, ModifyIndex: 0 }, { ...node, ModifyIndex: 0 })) return;
   // Another identity on this machine (a fresh data folder beside old server state) replaces the former node.
-  for (const other of tx.nodes.all()) if (other.ID !== node.ID) tx.nodes.put(other.ID, { ...other, Status: "down", SchedulingEligibility: "ineligible", ModifyIndex: tx.index });
+  for (const other of tx.nodes.all())
+    if (other.ID !== node.ID)
+      tx.nodes.put(other.ID, { ...other, Status: "down", SchedulingEligibility: "ineligible", ModifyIndex: tx.index });
   tx.nodes.put(node.ID, node);
   tx.event("Node", "NodeRegistration", node.ID, "", { Node: withoutSecret(node) });
   unblockAll(tx);
@@ -50,10 +54,19 @@ export function setNodeStatus(tx: Tx, id: string, status: string, newId: () => s
 export function setEligibility(tx: Tx, id: string, eligibility: string, newId: () => string): void {
   const node = tx.nodes.get(id);
   if (node === undefined) throw serverError("ERR_OUTRIDER_SERVER_NOT_FOUND", "node not found", { node: id });
-  if (eligibility !== "eligible" && eligibility !== "ineligible") throw serverError("ERR_OUTRIDER_SERVER_INVALID", `invalid scheduling eligibility ${JSON.stringify(eligibility)}`, { node: id });
+  if (eligibility !== "eligible" && eligibility !== "ineligible")
+    throw serverError("ERR_OUTRIDER_SERVER_INVALID", `invalid scheduling eligibility ${JSON.stringify(eligibility)}`, {
+      node: id,
+    });
   if (node.SchedulingEligibility === eligibility) return;
-  const text = eligibility === "eligible" ? "Node marked as eligible for scheduling" : "Node marked as ineligible for scheduling";
-  const next = { ...node, SchedulingEligibility: eligibility, Events: [...(node.Events ?? []), nodeEvent(tx, "Cluster", text)].slice(-KEPT_NODE_EVENTS), ModifyIndex: tx.index };
+  const text =
+    eligibility === "eligible" ? "Node marked as eligible for scheduling" : "Node marked as ineligible for scheduling";
+  const next = {
+    ...node,
+    SchedulingEligibility: eligibility,
+    Events: [...(node.Events ?? []), nodeEvent(tx, "Cluster", text)].slice(-KEPT_NODE_EVENTS),
+    ModifyIndex: tx.index,
+  };
   tx.nodes.put(id, next);
   tx.event("Node", "NodeEligibility", id, "", { Node: withoutSecret(next) });
   if (eligibility === "eligible") wakeNode(tx, newId);
@@ -75,14 +88,25 @@ export function withoutSecret(node: Node): Node {
 }
 
 function nodeEvent(tx: Tx, subsystem: string, message: string): NodeEvent {
-  return { Message: message, Subsystem: subsystem, Details: null, Timestamp: new Date(tx.nowMs).toISOString(), CreateIndex: tx.index };
+  return {
+    Message: message,
+    Subsystem: subsystem,
+    Details: null,
+    Timestamp: new Date(tx.nowMs).toISOString(),
+    CreateIndex: tx.index,
+  };
 }
 
 /** Everything that waits for room, and jobs that run on every node. */
 function wakeNode(tx: Tx, newId: () => string): void {
   unblockAll(tx);
   for (const job of tx.jobs.all()) {
-    if ((job.Type === "system" || job.Type === "sysbatch") && !job.Stop && job.Periodic === null && job.ParameterizedJob === null) {
+    if (
+      (job.Type === "system" || job.Type === "sysbatch") &&
+      !job.Stop &&
+      job.Periodic === null &&
+      job.ParameterizedJob === null
+    ) {
       createEval(tx, newId(), job, "node-update");
       refreshJobStatus(tx, job.Namespace, job.ID);
     }

@@ -62,10 +62,22 @@ export function addAlloc(usage: Usage, alloc: Allocation): void {
 
 /** Most CPU and memory at one time: prestart tasks that end make room for main tasks, and these for poststop ones. */
 function peakOf(resources: AllocatedResources): { cpu: number; memoryMB: number } {
-  const of = { before: [0, 0], always: [0, 0], main: [0, 0], after: [0, 0] } as Record<"before" | "always" | "main" | "after", [number, number]>;
+  const of = { before: [0, 0], always: [0, 0], main: [0, 0], after: [0, 0] } as Record<
+    "before" | "always" | "main" | "after",
+    [number, number]
+  >;
   for (const [name, task] of Object.entries(resources.Tasks ?? {})) {
     const lifecycle = resources.TaskLifecycles?.[name] ?? null;
-    const slot = lifecycle === null || lifecycle.Hook === "" ? "main" : lifecycle.Hook === "poststop" ? "after" : lifecycle.Hook === "poststart" ? "main" : lifecycle.Sidecar ? "always" : "before";
+    const slot =
+      lifecycle === null || lifecycle.Hook === ""
+        ? "main"
+        : lifecycle.Hook === "poststop"
+          ? "after"
+          : lifecycle.Hook === "poststart"
+            ? "main"
+            : lifecycle.Sidecar
+              ? "always"
+              : "before";
     of[slot][0] += task.Cpu.CpuShares;
     of[slot][1] += task.Memory.MemoryMB;
   }
@@ -86,7 +98,11 @@ export function allocatedOf(group: TaskGroup): AllocatedResources {
     };
     lifecycles[task.Name] = task.Lifecycle;
   }
-  return { Tasks: tasks, TaskLifecycles: lifecycles, Shared: { Networks: null, DiskMB: group.EphemeralDisk?.SizeMB ?? 0, Ports: null } };
+  return {
+    Tasks: tasks,
+    TaskLifecycles: lifecycles,
+    Shared: { Networks: null, DiskMB: group.EphemeralDisk?.SizeMB ?? 0, Ports: null },
+  };
 }
 
 /** Peak demand of resources that are not placed yet. */

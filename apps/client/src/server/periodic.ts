@@ -8,7 +8,8 @@ import type { Tx } from "./tx.ts";
 export function nextLaunchMs(job: Job, afterMs: number): number | undefined {
   const periodic = job.Periodic;
   if (periodic === null || !periodic.Enabled || job.Stop) return undefined;
-  const specs = periodic.Specs !== null && periodic.Specs.length > 0 ? periodic.Specs : periodic.Spec === "" ? [] : [periodic.Spec];
+  const specs =
+    periodic.Specs !== null && periodic.Specs.length > 0 ? periodic.Specs : periodic.Spec === "" ? [] : [periodic.Spec];
   const zone = periodic.TimeZone === "" ? "UTC" : periodic.TimeZone;
   let next: number | undefined;
   for (const spec of specs) {
@@ -34,12 +35,19 @@ export function launchDue(tx: Tx, tables: Tables, newId: () => string): void {
   for (const { job, atMs } of dueLaunches(tables)) {
     if (atMs > tx.nowMs) continue;
     let latest = atMs;
-    for (let next = nextLaunchMs(job, latest); next !== undefined && next <= tx.nowMs; next = nextLaunchMs(job, latest)) {
+    for (
+      let next = nextLaunchMs(job, latest);
+      next !== undefined && next <= tx.nowMs;
+      next = nextLaunchMs(job, latest)
+    ) {
       latest = next;
       // A long absence: go on from an hour ago instead of counting every minute of it.
       if (tx.nowMs - latest > 7_200_000) latest = tx.nowMs - 3_600_000;
     }
-    if (job.Periodic?.ProhibitOverlap === true && tx.jobs.by("parent", jobKey(job.Namespace, job.ID)).some((child) => child.Status !== "dead")) {
+    if (
+      job.Periodic?.ProhibitOverlap === true &&
+      tx.jobs.by("parent", jobKey(job.Namespace, job.ID)).some((child) => child.Status !== "dead")
+    ) {
       tx.launches.put(jobKey(job.Namespace, job.ID), { Namespace: job.Namespace, ID: job.ID, LaunchMs: latest });
     } else {
       launchPeriodic(tx, job, latest, newId);

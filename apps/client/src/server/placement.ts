@@ -78,7 +78,9 @@ export class NodeRoom {
 
   /** `distinct_hosts` and `distinct_property`: with one node they bound how many may run. */
   #countingReason(job: Job, group: TaskGroup): string | undefined {
-    const ofJob = this.#allocs.filter((alloc) => alloc.JobID === job.ID && alloc.Namespace === job.Namespace && alloc.DesiredStatus === "run");
+    const ofJob = this.#allocs.filter(
+      (alloc) => alloc.JobID === job.ID && alloc.Namespace === job.Namespace && alloc.DesiredStatus === "run",
+    );
     const scoped = [
       ...(job.Constraints ?? []).map((c) => ({ c, allocs: ofJob })),
       ...(group.Constraints ?? []).map((c) => ({ c, allocs: ofJob.filter((alloc) => alloc.TaskGroup === group.Name) })),
@@ -91,11 +93,21 @@ export class NodeRoom {
     return broken === undefined ? undefined : constraintText(broken.c);
   }
 
-  #score(node: Node, demand: { cpu: number; memoryMB: number }, capacity: Capacity): { NodeID: string; Scores: Record<string, number>; NormScore: number } {
+  #score(
+    node: Node,
+    demand: { cpu: number; memoryMB: number },
+    capacity: Capacity,
+  ): { NodeID: string; Scores: Record<string, number>; NormScore: number } {
     const free = (used: number, total: number): number => (total <= 0 ? 0 : Math.max(0, 1 - used / total));
-    const total = 10 ** free(this.#usage.cpu + demand.cpu, capacity.cpu) + 10 ** free(this.#usage.memoryMB + demand.memoryMB, capacity.memoryMB);
+    const total =
+      10 ** free(this.#usage.cpu + demand.cpu, capacity.cpu) +
+      10 ** free(this.#usage.memoryMB + demand.memoryMB, capacity.memoryMB);
     const binpack = Math.min(1, Math.max(0, (20 - total) / 18));
-    return { NodeID: node.ID, Scores: { binpack, "job-anti-affinity": 0, "node-reschedule-penalty": 0, "node-affinity": 0 }, NormScore: binpack };
+    return {
+      NodeID: node.ID,
+      Scores: { binpack, "job-anti-affinity": 0, "node-reschedule-penalty": 0, "node-affinity": 0 },
+      NormScore: binpack,
+    };
   }
 }
 
@@ -103,7 +115,16 @@ function exhausted(metric: AllocMetric, dimension: string, group: TaskGroup | un
   metric.NodesExhausted = 1;
   metric.DimensionExhausted = { [dimension]: 1 };
   if (group !== undefined) {
-    metric.ResourcesExhausted = Object.fromEntries((group.Tasks ?? []).map((task) => [task.Name, make(ResourcesStruct, { CPU: task.Resources?.CPU ?? 0, MemoryMB: task.Resources?.MemoryMB ?? 0, MemoryMaxMB: task.Resources?.MemoryMaxMB ?? 0 })]));
+    metric.ResourcesExhausted = Object.fromEntries(
+      (group.Tasks ?? []).map((task) => [
+        task.Name,
+        make(ResourcesStruct, {
+          CPU: task.Resources?.CPU ?? 0,
+          MemoryMB: task.Resources?.MemoryMB ?? 0,
+          MemoryMaxMB: task.Resources?.MemoryMaxMB ?? 0,
+        }),
+      ]),
+    );
   }
   return metric;
 }
@@ -112,7 +133,12 @@ function addressOf(node: Node): string {
   return node.Attributes?.["unique.network.ip-address"] ?? "127.0.0.1";
 }
 
-function toAllocation(context: PlacementContext, request: PlacementRequest, resources: NonNullable<Allocation["AllocatedResources"]>, metric: AllocMetric): Allocation {
+function toAllocation(
+  context: PlacementContext,
+  request: PlacementRequest,
+  resources: NonNullable<Allocation["AllocatedResources"]>,
+  metric: AllocMetric,
+): Allocation {
   const { job } = context;
   const node = context.node as Node;
   const { group } = request;
@@ -128,7 +154,9 @@ function toAllocation(context: PlacementContext, request: PlacementRequest, reso
     TaskGroup: group.Name,
     Resources: totalOf(group, resources),
     SharedResources: shared,
-    TaskResources: Object.fromEntries((group.Tasks ?? []).map((task) => [task.Name, task.Resources ?? make(ResourcesStruct)])),
+    TaskResources: Object.fromEntries(
+      (group.Tasks ?? []).map((task) => [task.Name, task.Resources ?? make(ResourcesStruct)]),
+    ),
     AllocatedResources: resources,
     Metrics: metric,
     DesiredStatus: "run",
@@ -146,7 +174,8 @@ function totalOf(group: TaskGroup, resources: NonNullable<Allocation["AllocatedR
   for (const task of group.Tasks ?? []) {
     total.CPU += task.Resources?.CPU ?? 0;
     total.MemoryMB += task.Resources?.MemoryMB ?? 0;
-    total.MemoryMaxMB += task.Resources?.MemoryMaxMB === 0 ? task.Resources.MemoryMB : (task.Resources?.MemoryMaxMB ?? 0);
+    total.MemoryMaxMB +=
+      task.Resources?.MemoryMaxMB === 0 ? task.Resources.MemoryMB : (task.Resources?.MemoryMaxMB ?? 0);
   }
   return total;
 }

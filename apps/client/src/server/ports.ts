@@ -2,10 +2,18 @@ import type { AllocatedPortMapping, NetworkResource, TaskGroup } from "@outrider
 import type { Capacity } from "./node-usage.ts";
 
 /** Ports of a group on a node, or which one could not be had. */
-export type PortOffer = { readonly networks: NetworkResource[] | null; readonly ports: AllocatedPortMapping[] | null } | { readonly exhausted: string };
+export type PortOffer =
+  | { readonly networks: NetworkResource[] | null; readonly ports: AllocatedPortMapping[] | null }
+  | { readonly exhausted: string };
 
 /** Gives a group its static ports and free dynamic ones. `taken` is not changed. */
-export function offerPorts(group: TaskGroup, capacity: Capacity, taken: ReadonlySet<number>, ip: string, random: () => number): PortOffer {
+export function offerPorts(
+  group: TaskGroup,
+  capacity: Capacity,
+  taken: ReadonlySet<number>,
+  ip: string,
+  random: () => number,
+): PortOffer {
   if (group.Networks === null || group.Networks.length === 0) return { networks: null, ports: null };
   const used = new Set([...taken, ...capacity.reservedPorts]);
   const networks: NetworkResource[] = [];

@@ -1,12 +1,27 @@
 import type { Allocation } from "@outrider/nomad-structs";
 import { DesiredUpdatesStruct, isClientTerminal, make } from "@outrider/nomad-structs";
-import { allocName, isLive, STOP_NOT_NEEDED, STOP_MIGRATING, STOP_UPDATING, type GroupPlan, type ReconcileInput } from "./reconcile.ts";
+import {
+  allocName,
+  isLive,
+  STOP_NOT_NEEDED,
+  STOP_MIGRATING,
+  STOP_UPDATING,
+  type GroupPlan,
+  type ReconcileInput,
+} from "./reconcile.ts";
 import { tasksUpdated } from "./tasks-updated.ts";
 
 /** Compares what should run of a system or sysbatch group, which is one instance on the node, with what does. */
 export function reconcileSystemGroup(input: ReconcileInput): GroupPlan {
   const { job, group } = input;
-  const plan: GroupPlan = { stop: [], place: [], inPlace: [], later: [], updates: make(DesiredUpdatesStruct), remaining: 0 };
+  const plan: GroupPlan = {
+    stop: [],
+    place: [],
+    inPlace: [],
+    later: [],
+    updates: make(DesiredUpdatesStruct),
+    remaining: 0,
+  };
   const name = allocName(job, group, 0);
   const live = input.allocs.filter(isLive).sort((a, b) => a.CreateIndex - b.CreateIndex);
   const [current, ...others] = live;
@@ -39,5 +54,9 @@ export function reconcileSystemGroup(input: ReconcileInput): GroupPlan {
 
 /** Ended for this version: complete, or failed (its restart policy was its chance). */
 function finished(input: ReconcileInput, alloc: Allocation): boolean {
-  return alloc.DesiredStatus === "run" && isClientTerminal(alloc.ClientStatus) && alloc.Job?.JobModifyIndex === input.job.JobModifyIndex;
+  return (
+    alloc.DesiredStatus === "run" &&
+    isClientTerminal(alloc.ClientStatus) &&
+    alloc.Job?.JobModifyIndex === input.job.JobModifyIndex
+  );
 }

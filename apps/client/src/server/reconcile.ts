@@ -59,7 +59,14 @@ export function isLive(alloc: Allocation): boolean {
 /** Compares what should run of a service or batch group with what does. */
 export function reconcileGroup(input: ReconcileInput): GroupPlan {
   const { job, group } = input;
-  const plan: GroupPlan = { stop: [], place: [], inPlace: [], later: [], updates: make(DesiredUpdatesStruct), remaining: 0 };
+  const plan: GroupPlan = {
+    stop: [],
+    place: [],
+    inPlace: [],
+    later: [],
+    updates: make(DesiredUpdatesStruct),
+    remaining: 0,
+  };
   const kept = new Map<number, Allocation>();
   const free: Allocation[] = [];
   const candidates = [...input.allocs].sort((a, b) => a.CreateIndex - b.CreateIndex || (a.Name < b.Name ? -1 : 1));
@@ -129,7 +136,12 @@ function failed(input: ReconcileInput, alloc: Allocation, plan: GroupPlan): void
 }
 
 /** Holds destructive updates back to the update block's `max_parallel`. */
-function limited(input: ReconcileInput, plan: GroupPlan, destructive: readonly Allocation[], kept: readonly Allocation[]): GroupPlan {
+function limited(
+  input: ReconcileInput,
+  plan: GroupPlan,
+  destructive: readonly Allocation[],
+  kept: readonly Allocation[],
+): GroupPlan {
   const limit = updateLimit(input, kept, plan);
   const now = destructive.slice(0, limit);
   for (const alloc of now) {
@@ -145,8 +157,14 @@ function updateLimit(input: ReconcileInput, kept: readonly Allocation[], plan: G
   const update = input.group.Update;
   if (update === null || update.MaxParallel === 0 || input.job.Type === "batch") return Number.MAX_SAFE_INTEGER;
   // A failed or paused roll-out replaces nothing more.
-  if (input.deployment !== undefined && (input.deployment.Status === "failed" || input.deployment.Status === "paused")) return 0;
-  const unproven = kept.filter((alloc) => alloc.Job?.JobModifyIndex === input.job.JobModifyIndex && alloc.DeploymentStatus?.Healthy !== true && isLive(alloc)).length;
+  if (input.deployment !== undefined && (input.deployment.Status === "failed" || input.deployment.Status === "paused"))
+    return 0;
+  const unproven = kept.filter(
+    (alloc) =>
+      alloc.Job?.JobModifyIndex === input.job.JobModifyIndex &&
+      alloc.DeploymentStatus?.Healthy !== true &&
+      isLive(alloc),
+  ).length;
   return Math.max(0, update.MaxParallel - unproven - plan.place.length);
 }
 
@@ -156,7 +174,9 @@ function classify(input: ReconcileInput, alloc: Allocation): "counts" | "gone" {
   if (alloc.ClientStatus === "failed") return failedCounts(input, alloc);
   // A finished service instance is not what the job asks for; a finished batch one is, for its own version.
   if (input.job.Type !== "batch") return "gone";
-  return alloc.Job === null || alloc.Job.CreateIndex !== input.job.CreateIndex || outdatedBatch(input, alloc) ? "gone" : "counts";
+  return alloc.Job === null || alloc.Job.CreateIndex !== input.job.CreateIndex || outdatedBatch(input, alloc)
+    ? "gone"
+    : "counts";
 }
 
 /** A failed instance keeps its place: it is replaced by the reschedule policy only, unless the job has changed since. */
@@ -166,7 +186,10 @@ function failedCounts(input: ReconcileInput, alloc: Allocation): "counts" | "gon
 }
 
 function outdatedBatch(input: ReconcileInput, alloc: Allocation): boolean {
-  return alloc.Job === null || (alloc.Job.JobModifyIndex !== input.job.JobModifyIndex && tasksUpdated(alloc.Job, input.job, input.group.Name));
+  return (
+    alloc.Job === null ||
+    (alloc.Job.JobModifyIndex !== input.job.JobModifyIndex && tasksUpdated(alloc.Job, input.job, input.group.Name))
+  );
 }
 
 /** The number in `job.group[3]`. */

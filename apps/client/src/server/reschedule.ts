@@ -3,7 +3,9 @@ import type { Allocation, ReschedulePolicy, RescheduleTracker } from "@outrider/
 const MS_NS = 1_000_000;
 
 /** When, if ever, a failed allocation is to be replaced. */
-export type RescheduleDecision = { readonly kind: "never" } | { readonly kind: "at"; readonly atMs: number; readonly delayNs: number };
+export type RescheduleDecision =
+  | { readonly kind: "never" }
+  | { readonly kind: "at"; readonly atMs: number; readonly delayNs: number };
 
 /** Time of the failure: the last end of any task, or the last change. Epoch ms. */
 export function failedAtMs(alloc: Allocation): number {
@@ -42,9 +44,16 @@ export function nextDelayNs(policy: ReschedulePolicy, events: readonly PastEvent
 }
 
 /** The tracker that a replacement carries on. Only what still counts is kept, at most the last five for unlimited policies. */
-export function nextTracker(alloc: Allocation, policy: ReschedulePolicy, nowMs: number, delayNs: number): RescheduleTracker {
+export function nextTracker(
+  alloc: Allocation,
+  policy: ReschedulePolicy,
+  nowMs: number,
+  delayNs: number,
+): RescheduleTracker {
   const before = (alloc.RescheduleTracker?.Events ?? []).filter((event) => event !== null);
-  const kept = policy.Unlimited ? before.slice(-5) : before.filter((event) => nowMs * MS_NS - event.RescheduleTime < policy.Interval);
+  const kept = policy.Unlimited
+    ? before.slice(-5)
+    : before.filter((event) => nowMs * MS_NS - event.RescheduleTime < policy.Interval);
   const event = { RescheduleTime: nowMs * MS_NS, PrevAllocID: alloc.ID, PrevNodeID: alloc.NodeID, Delay: delayNs };
   return { Events: [...kept, event], LastReschedule: "ok" };
 }

@@ -113,7 +113,10 @@ export class SchedulerLoop implements AsyncDisposable {
         await this.#o.state.commit((tx) => {
           const evaluation = tx.evals.get(ID);
           if (evaluation === undefined) return;
-          updateEval(tx, evaluation, { Status: "failed", StatusDescription: reason instanceof Error ? reason.message : String(reason) });
+          updateEval(tx, evaluation, {
+            Status: "failed",
+            StatusDescription: reason instanceof Error ? reason.message : String(reason),
+          });
           refreshJobStatus(tx, evaluation.Namespace, evaluation.JobID);
         });
       }
@@ -122,7 +125,11 @@ export class SchedulerLoop implements AsyncDisposable {
 }
 
 function isStateFailure(reason: unknown): boolean {
-  return typeof reason === "object" && reason !== null && String((reason as { code?: unknown }).code).startsWith("ERR_OUTRIDER_STATE_");
+  return (
+    typeof reason === "object" &&
+    reason !== null &&
+    String((reason as { code?: unknown }).code).startsWith("ERR_OUTRIDER_STATE_")
+  );
 }
 
 function dueEvals(tables: Tables, now: number): Evaluation[] {
@@ -136,14 +143,26 @@ function dueEvals(tables: Tables, now: number): Evaluation[] {
 function somethingTimed(tables: Tables, now: number): boolean {
   const deadline = nextProgressDeadlineMs(tables);
   if (deadline !== undefined && deadline <= now) return true;
-  if (tables.deployments.by("status", "running").some((d) => Object.values(d.TaskGroups ?? {}).some((s) => s.ProgressDeadline === 0 && s.UnhealthyAllocs > 0))) return true;
+  if (
+    tables.deployments
+      .by("status", "running")
+      .some((d) => Object.values(d.TaskGroups ?? {}).some((s) => s.ProgressDeadline === 0 && s.UnhealthyAllocs > 0))
+  )
+    return true;
   return dueLaunches(tables).some(({ atMs }) => atMs <= now);
 }
 
 function nextDueMs(tables: Tables, now: number): number | undefined {
-  const times = tables.evals.by("status", "pending").flatMap((evaluation) => (evaluation.WaitUntil === null ? [] : [Date.parse(evaluation.WaitUntil)]));
+  const times = tables.evals
+    .by("status", "pending")
+    .flatMap((evaluation) => (evaluation.WaitUntil === null ? [] : [Date.parse(evaluation.WaitUntil)]));
   const deadline = nextProgressDeadlineMs(tables);
   if (deadline !== undefined) times.push(deadline);
   for (const { atMs } of dueLaunches(tables)) times.push(atMs);
-  return times.length === 0 ? undefined : Math.max(now, times.reduce((a, b) => Math.min(a, b)));
+  return times.length === 0
+    ? undefined
+    : Math.max(
+        now,
+        times.reduce((a, b) => Math.min(a, b)),
+      );
 }

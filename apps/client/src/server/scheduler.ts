@@ -1,6 +1,23 @@
-import type { AllocMetric, Allocation, Deployment, DesiredUpdates, Evaluation, Job, Node } from "@outrider/nomad-structs";
+import type {
+  AllocMetric,
+  Allocation,
+  Deployment,
+  DesiredUpdates,
+  Evaluation,
+  Job,
+  Node,
+} from "@outrider/nomad-structs";
 import { DesiredUpdatesStruct, isClientTerminal, make } from "@outrider/nomad-structs";
-import { countPlaced, isDeployed, isDeploymentActive, latestDeployment, markStable, newDeployment, newDeploymentState, putDeployment } from "./deployments.ts";
+import {
+  countPlaced,
+  isDeployed,
+  isDeploymentActive,
+  latestDeployment,
+  markStable,
+  newDeployment,
+  newDeploymentState,
+  putDeployment,
+} from "./deployments.ts";
 import { createEval, isEvalTerminal, updateEval } from "./evaluations.ts";
 import { isTemplateJob, refreshJobStatus } from "./job-status.ts";
 import { NodeRoom } from "./placement.ts";
@@ -65,7 +82,9 @@ class PlanRun {
   #stopAll(): void {
     const live = this.#allocs.filter(isLive);
     for (const group of this.#job?.TaskGroups ?? []) {
-      this.#annotations[group.Name] = make(DesiredUpdatesStruct, { Stop: live.filter((alloc) => alloc.TaskGroup === group.Name).length });
+      this.#annotations[group.Name] = make(DesiredUpdatesStruct, {
+        Stop: live.filter((alloc) => alloc.TaskGroup === group.Name).length,
+      });
       this.#queued[group.Name] = 0;
     }
     for (const alloc of live) this.#stop({ alloc, description: STOP_NOT_NEEDED });
@@ -75,7 +94,11 @@ class PlanRun {
     this.#deployment = deployment;
     if (deployment !== undefined && isDeploymentActive(deployment)) {
       this.#touched = true;
-      this.#deployment = putDeployment(this.#tx, { ...deployment, Status: "cancelled", StatusDescription: "Cancelled because job is stopped" });
+      this.#deployment = putDeployment(this.#tx, {
+        ...deployment,
+        Status: "cancelled",
+        StatusDescription: "Cancelled because job is stopped",
+      });
     }
   }
 
@@ -96,7 +119,8 @@ class PlanRun {
       plans.push([group, system && group.Count > 0 ? reconcileSystemGroup(input) : reconcileGroup(input)]);
     }
     const known = new Set((job.TaskGroups ?? []).map((group) => group.Name));
-    for (const alloc of this.#allocs) if (!known.has(alloc.TaskGroup) && isLive(alloc)) this.#stop({ alloc, description: STOP_NOT_NEEDED });
+    for (const alloc of this.#allocs)
+      if (!known.has(alloc.TaskGroup) && isLive(alloc)) this.#stop({ alloc, description: STOP_NOT_NEEDED });
 
     this.#prepareDeployment(job, plans);
     for (const [group, plan] of plans) {
@@ -108,7 +132,8 @@ class PlanRun {
     const room = new NodeRoom(node, this.#held(node, plans));
     for (const [group, plan] of plans) this.#placeGroup(job, group, plan, node, room);
     for (const [, plan] of plans) this.#followUps(job, plan);
-    if (this.#deployment !== undefined && this.#tx.deployments.changes.has(this.#deployment.ID)) this.#deployment = this.#tx.deployments.get(this.#deployment.ID);
+    if (this.#deployment !== undefined && this.#tx.deployments.changes.has(this.#deployment.ID))
+      this.#deployment = this.#tx.deployments.get(this.#deployment.ID);
     this.#finishDeployment(job);
     this.#block(job);
   }
@@ -118,10 +143,15 @@ class PlanRun {
     const deployment = this.#deployment;
     if (deployment === undefined || deployment.Status !== "running" || Object.keys(this.#failed).length > 0) return;
     const states = Object.values(deployment.TaskGroups ?? {});
-    if (states.some((state) => state.HealthyAllocs < state.DesiredTotal || state.PlacedAllocs < state.DesiredTotal)) return;
+    if (states.some((state) => state.HealthyAllocs < state.DesiredTotal || state.PlacedAllocs < state.DesiredTotal))
+      return;
     this.#touched = true;
     this.#tx.advance();
-    this.#deployment = putDeployment(this.#tx, { ...deployment, Status: "successful", StatusDescription: "Deployment completed successfully" });
+    this.#deployment = putDeployment(this.#tx, {
+      ...deployment,
+      Status: "successful",
+      StatusDescription: "Deployment completed successfully",
+    });
     markStable(this.#tx, job);
   }
 
@@ -133,7 +163,9 @@ class PlanRun {
   #held(node: Node | undefined, plans: ReadonlyArray<readonly [unknown, GroupPlan]>): Allocation[] {
     if (node === undefined) return [];
     const replaced = new Set(plans.flatMap(([, plan]) => plan.place.map((place) => place.previous?.ID)));
-    return this.#tx.allocs.by("node", node.ID).filter((alloc) => !isClientTerminal(alloc.ClientStatus) && !replaced.has(alloc.ID));
+    return this.#tx.allocs
+      .by("node", node.ID)
+      .filter((alloc) => !isClientTerminal(alloc.ClientStatus) && !replaced.has(alloc.ID));
   }
 
   #adoptDeployment(job: Job): void {
@@ -143,18 +175,29 @@ class PlanRun {
       this.#deployment = latest;
     } else if (isDeploymentActive(latest)) {
       this.#touched = true;
-      putDeployment(this.#tx, { ...latest, Status: "cancelled", StatusDescription: "Cancelled due to newer version of job" });
+      putDeployment(this.#tx, {
+        ...latest,
+        Status: "cancelled",
+        StatusDescription: "Cancelled due to newer version of job",
+      });
     }
   }
 
-  #prepareDeployment(job: Job, plans: ReadonlyArray<readonly [NonNullable<Job["TaskGroups"]>[number], GroupPlan]>): void {
+  #prepareDeployment(
+    job: Job,
+    plans: ReadonlyArray<readonly [NonNullable<Job["TaskGroups"]>[number], GroupPlan]>,
+  ): void {
     if (this.#deployment !== undefined) return;
     const deployed = plans.filter(([group]) => isDeployed(job, group));
     const changes = deployed.some(([, plan]) => plan.place.length > 0 || plan.inPlace.length > 0 || plan.remaining > 0);
     if (!changes || deployed.every(([group]) => group.Count === 0)) return;
     let deployment = newDeployment(this.#tx, this.#deps.newId(), job);
     for (const [group] of deployed) {
-      if (group.Count > 0) deployment = { ...deployment, TaskGroups: { ...deployment.TaskGroups, [group.Name]: newDeploymentState(group) } };
+      if (group.Count > 0)
+        deployment = {
+          ...deployment,
+          TaskGroups: { ...deployment.TaskGroups, [group.Name]: newDeploymentState(group) },
+        };
     }
     this.#touched = true;
     this.#deployment = putDeployment(this.#tx, deployment, "PlanResult");
@@ -166,12 +209,26 @@ class PlanRun {
     return deployment.TaskGroups?.[group] === undefined ? undefined : deployment;
   }
 
-  #placeGroup(job: Job, group: NonNullable<Job["TaskGroups"]>[number], plan: GroupPlan, node: Node | undefined, room: NodeRoom): void {
+  #placeGroup(
+    job: Job,
+    group: NonNullable<Job["TaskGroups"]>[number],
+    plan: GroupPlan,
+    node: Node | undefined,
+    room: NodeRoom,
+  ): void {
     const deployment = this.#activeDeploymentOf(group.Name);
     let placed = 0;
     for (const request of plan.place) {
       const result = room.place(
-        { job, node, evalId: this.#evaluation.ID, deploymentId: deployment?.ID ?? "", nowNs: this.#tx.nowNs, newId: this.#deps.newId, random: this.#deps.random },
+        {
+          job,
+          node,
+          evalId: this.#evaluation.ID,
+          deploymentId: deployment?.ID ?? "",
+          nowNs: this.#tx.nowNs,
+          newId: this.#deps.newId,
+          random: this.#deps.random,
+        },
         { group, ...request },
       );
       if ("failed" in result) {
@@ -185,7 +242,11 @@ class PlanRun {
       this.#put(job, result.alloc, request.previous);
     }
     if (deployment !== undefined && placed > 0) {
-      this.#deployment = putDeployment(this.#tx, countPlaced(this.#tx.deployments.get(deployment.ID) ?? deployment, group.Name, placed, this.#tx.nowMs), "PlanResult");
+      this.#deployment = putDeployment(
+        this.#tx,
+        countPlaced(this.#tx.deployments.get(deployment.ID) ?? deployment, group.Name, placed, this.#tx.nowMs),
+        "PlanResult",
+      );
     }
   }
 
@@ -193,7 +254,10 @@ class PlanRun {
     this.#touched = true;
     const stored = this.#tx.putDesired({ ...alloc, Job: job, CreateIndex: this.#tx.index });
     countAlloc(this.#tx, undefined, stored);
-    this.#tx.event("Allocation", "PlanResult", stored.ID, stored.Namespace, { Allocation: stored }, [stored.JobID, stored.DeploymentID]);
+    this.#tx.event("Allocation", "PlanResult", stored.ID, stored.Namespace, { Allocation: stored }, [
+      stored.JobID,
+      stored.DeploymentID,
+    ]);
     if (previous === undefined) return;
     const old = this.#tx.allocs.get(previous.ID);
     if (old !== undefined) this.#tx.putDesired({ ...old, NextAllocation: stored.ID });
@@ -201,8 +265,17 @@ class PlanRun {
 
   #stop(request: StopRequest): void {
     this.#touched = true;
-    const stored = this.#tx.putDesired({ ...request.alloc, DesiredStatus: "stop", DesiredDescription: request.description, DesiredTransition: { ...request.alloc.DesiredTransition, Migrate: null, Reschedule: null, ForceReschedule: null }, FollowupEvalID: "" });
-    this.#tx.event("Allocation", "PlanResult", stored.ID, stored.Namespace, { Allocation: stored }, [stored.JobID, stored.DeploymentID]);
+    const stored = this.#tx.putDesired({
+      ...request.alloc,
+      DesiredStatus: "stop",
+      DesiredDescription: request.description,
+      DesiredTransition: { ...request.alloc.DesiredTransition, Migrate: null, Reschedule: null, ForceReschedule: null },
+      FollowupEvalID: "",
+    });
+    this.#tx.event("Allocation", "PlanResult", stored.ID, stored.Namespace, { Allocation: stored }, [
+      stored.JobID,
+      stored.DeploymentID,
+    ]);
   }
 
   /** The tasks go on running under the new version; its health is to be shown anew in a new deployment. */
@@ -215,11 +288,21 @@ class PlanRun {
       ...alloc,
       Job: job,
       EvalID: this.#evaluation.ID,
-      TaskResources: Object.fromEntries((group?.Tasks ?? []).flatMap((task) => (task.Resources === null ? [] : [[task.Name, task.Resources]]))),
+      TaskResources: Object.fromEntries(
+        (group?.Tasks ?? []).flatMap((task) => (task.Resources === null ? [] : [[task.Name, task.Resources]])),
+      ),
       ...(inNew ? { DeploymentID: deployment.ID, DeploymentStatus: null } : {}),
     });
-    this.#tx.event("Allocation", "PlanResult", stored.ID, stored.Namespace, { Allocation: stored }, [stored.JobID, stored.DeploymentID]);
-    if (inNew) this.#deployment = putDeployment(this.#tx, countPlaced(deployment, alloc.TaskGroup, 1, this.#tx.nowMs), "PlanResult");
+    this.#tx.event("Allocation", "PlanResult", stored.ID, stored.Namespace, { Allocation: stored }, [
+      stored.JobID,
+      stored.DeploymentID,
+    ]);
+    if (inNew)
+      this.#deployment = putDeployment(
+        this.#tx,
+        countPlaced(deployment, alloc.TaskGroup, 1, this.#tx.nowMs),
+        "PlanResult",
+      );
   }
 
   /** One evaluation per due time wakes the scheduler when a failed instance may be replaced. */
@@ -233,10 +316,18 @@ class PlanRun {
       if (id === undefined) {
         id = this.#deps.newId();
         byTime.set(slot, id);
-        createEval(this.#tx, id, job, "alloc-failure", { StatusDescription: "created for delayed rescheduling", WaitUntil: new Date(slot).toISOString(), PreviousEval: this.#evaluation.ID });
+        createEval(this.#tx, id, job, "alloc-failure", {
+          StatusDescription: "created for delayed rescheduling",
+          WaitUntil: new Date(slot).toISOString(),
+          PreviousEval: this.#evaluation.ID,
+        });
       }
       this.#touched = true;
-      this.#tx.allocs.put(alloc.ID, { ...(this.#tx.allocs.get(alloc.ID) ?? alloc), FollowupEvalID: id, ModifyIndex: this.#tx.index });
+      this.#tx.allocs.put(alloc.ID, {
+        ...(this.#tx.allocs.get(alloc.ID) ?? alloc),
+        FollowupEvalID: id,
+        ModifyIndex: this.#tx.index,
+      });
     }
   }
 
@@ -252,10 +343,15 @@ class PlanRun {
 
   /** What did not fit waits in one blocked evaluation per job. */
   #block(job: Job): void {
-    const earlier = this.#tx.evals.by("job", jobKey(job.Namespace, job.ID)).filter((evaluation) => evaluation.Status === "blocked" && evaluation.ID !== this.#evaluation.ID);
+    const earlier = this.#tx.evals
+      .by("job", jobKey(job.Namespace, job.ID))
+      .filter((evaluation) => evaluation.Status === "blocked" && evaluation.ID !== this.#evaluation.ID);
     for (const evaluation of earlier) {
       this.#touched = true;
-      updateEval(this.#tx, evaluation, { Status: "canceled", StatusDescription: `evaluation "${this.#evaluation.ID}" is newer` });
+      updateEval(this.#tx, evaluation, {
+        Status: "canceled",
+        StatusDescription: `evaluation "${this.#evaluation.ID}" is newer`,
+      });
     }
     if (Object.keys(this.#failed).length === 0) return;
     this.#touched = true;

@@ -9,6 +9,10 @@ export type ServerErrorCode =
   | "ERR_OUTRIDER_SERVER_LOOKUP";
 
 /** Makes an error of the embedded server. */
-export function serverError(code: ServerErrorCode, message: string, details: Readonly<Record<string, string | number | readonly string[]>> = {}): OutriderError {
+export function serverError(
+  code: ServerErrorCode,
+  message: string,
+  details: Readonly<Record<string, string | number | readonly string[]>> = {},
+): OutriderError {
   return new OutriderError(code, message, { details });
 }

@@ -11,7 +11,17 @@ interface Meta {
   readonly tables: Partial<Record<TableName, number>>;
 }
 
-const TABLE_NAMES: readonly TableName[] = ["jobs", "versions", "submissions", "summaries", "launches", "evals", "allocs", "deployments", "nodes"];
+const TABLE_NAMES: readonly TableName[] = [
+  "jobs",
+  "versions",
+  "submissions",
+  "summaries",
+  "launches",
+  "evals",
+  "allocs",
+  "deployments",
+  "nodes",
+];
 
 /**
  * The server's state: memory tables over a durable store. Changes are transactions, one after another; each is durable before

@@ -21,8 +21,14 @@ export function ensureSummary(tx: Tx, job: Job): void {
   const key = jobKey(job.Namespace, job.ID);
   const old = tx.summaries.get(key);
   const groups: Record<string, Counts> = { ...old?.Summary };
-  for (const group of job.TaskGroups ?? []) groups[group.Name] ??= { Queued: 0, Complete: 0, Failed: 0, Running: 0, Starting: 0, Lost: 0, Unknown: 0 };
-  const summary = make(JobSummaryStruct, { JobID: job.ID, Namespace: job.Namespace, Children: old?.Children ?? { Pending: 0, Running: 0, Dead: 0 }, CreateIndex: old?.CreateIndex ?? tx.index });
+  for (const group of job.TaskGroups ?? [])
+    groups[group.Name] ??= { Queued: 0, Complete: 0, Failed: 0, Running: 0, Starting: 0, Lost: 0, Unknown: 0 };
+  const summary = make(JobSummaryStruct, {
+    JobID: job.ID,
+    Namespace: job.Namespace,
+    Children: old?.Children ?? { Pending: 0, Running: 0, Dead: 0 },
+    CreateIndex: old?.CreateIndex ?? tx.index,
+  });
   tx.summaries.put(key, { ...summary, Summary: groups, ModifyIndex: tx.index });
 }
 
@@ -50,7 +56,8 @@ export function forgetAlloc(tx: Tx, alloc: Allocation): void {
 export function setQueued(tx: Tx, job: Job, queued: Readonly<Record<string, number>>): void {
   for (const [group, count] of Object.entries(queued)) {
     const now = tx.summaries.get(jobKey(job.Namespace, job.ID))?.Summary?.[group]?.Queued;
-    if (now !== undefined && now !== count) change(tx, job.Namespace, job.ID, group, (counts) => void (counts.Queued = count));
+    if (now !== undefined && now !== count)
+      change(tx, job.Namespace, job.ID, group, (counts) => void (counts.Queued = count));
   }
 }
 
@@ -61,7 +68,8 @@ export function countChild(tx: Tx, child: Job, before: string | undefined, after
   const summary = tx.summaries.get(key);
   if (summary === undefined) return;
   const children = { Pending: 0, Running: 0, Dead: 0, ...summary.Children };
-  const of = (status: string | undefined): "Pending" | "Running" | "Dead" | undefined => (status === "pending" ? "Pending" : status === "running" ? "Running" : status === "dead" ? "Dead" : undefined);
+  const of = (status: string | undefined): "Pending" | "Running" | "Dead" | undefined =>
+    status === "pending" ? "Pending" : status === "running" ? "Running" : status === "dead" ? "Dead" : undefined;
   const [from, to] = [of(before), of(after)];
   if (from !== undefined) children[from] = Math.max(0, children[from] - 1);
   if (to !== undefined) children[to] += 1;
@@ -72,7 +80,16 @@ function change(tx: Tx, namespace: string, jobId: string, group: string, edit: (
   const key = jobKey(namespace, jobId);
   const summary = tx.summaries.get(key);
   if (summary === undefined) return;
-  const counts: Counts = { Queued: 0, Complete: 0, Failed: 0, Running: 0, Starting: 0, Lost: 0, Unknown: 0, ...summary.Summary?.[group] };
+  const counts: Counts = {
+    Queued: 0,
+    Complete: 0,
+    Failed: 0,
+    Running: 0,
+    Starting: 0,
+    Lost: 0,
+    Unknown: 0,
+    ...summary.Summary?.[group],
+  };
   edit(counts);
   tx.summaries.put(key, { ...summary, Summary: { ...summary.Summary, [group]: counts }, ModifyIndex: tx.index });
 }

@@ -96,7 +96,8 @@ export class TxTable<T, G extends string> {
     for (const key of this.base.keysBy(group, value)) {
       if (!this.changes.has(key)) rows.push(this.base.get(key) as T);
     }
-    for (const row of this.changes.values()) if (row !== undefined && this.base.groupers[group](row) === value) rows.push(row);
+    for (const row of this.changes.values())
+      if (row !== undefined && this.base.groupers[group](row) === value) rows.push(row);
     return rows;
   }
 

@@ -48,7 +48,12 @@ export function createTables(): Tables {
     summaries: new Table("summaries", {}),
     launches: new Table("launches", {}),
     evals: new Table<Evaluation, "job" | "status">("evals", { job: ofJob, status: (row) => row.Status }),
-    allocs: new Table<Allocation, "job" | "node" | "eval" | "deployment">("allocs", { job: ofJob, node: (row) => row.NodeID, eval: (row) => row.EvalID, deployment: (row) => row.DeploymentID }),
+    allocs: new Table<Allocation, "job" | "node" | "eval" | "deployment">("allocs", {
+      job: ofJob,
+      node: (row) => row.NodeID,
+      eval: (row) => row.EvalID,
+      deployment: (row) => row.DeploymentID,
+    }),
     deployments: new Table<Deployment, "job" | "status">("deployments", { job: ofJob, status: (row) => row.Status }),
     nodes: new Table("nodes", {}),
   };

@@ -11,7 +11,11 @@ export function tasksUpdated(before: Job, after: Job, groupName: string): boolea
   if (!isDeepStrictEqual(a.Networks, b.Networks) || !isDeepStrictEqual(a.Volumes, b.Volumes)) return true;
   return (a.Tasks ?? []).some((task) => {
     const other = b.Tasks?.find((t) => t.Name === task.Name);
-    return other === undefined || taskUpdated(task, other) || !isDeepStrictEqual(meta(before, a, task), meta(after, b, other));
+    return (
+      other === undefined ||
+      taskUpdated(task, other) ||
+      !isDeepStrictEqual(meta(before, a, task), meta(after, b, other))
+    );
   });
 }
 
@@ -55,6 +59,18 @@ export function sameSpec(a: Job, b: Job): boolean {
 }
 
 function spec(job: Job): unknown {
-  const { Status: _1, StatusDescription: _2, Stable: _3, Version: _4, SubmitTime: _5, CreateIndex: _6, ModifyIndex: _7, JobModifyIndex: _8, VersionTag: _9, NomadTokenID: _10, ...rest } = job;
+  const {
+    Status: _1,
+    StatusDescription: _2,
+    Stable: _3,
+    Version: _4,
+    SubmitTime: _5,
+    CreateIndex: _6,
+    ModifyIndex: _7,
+    JobModifyIndex: _8,
+    VersionTag: _9,
+    NomadTokenID: _10,
+    ...rest
+  } = job;
   return rest;
 }

@@ -64,7 +64,10 @@ export class Tx {
   /** All tables by name. */
   byName(): Record<TableName, TxTable<unknown, never>> {
     const { jobs, versions, submissions, summaries, launches, evals, allocs, deployments, nodes } = this;
-    return { jobs, versions, submissions, summaries, launches, evals, allocs, deployments, nodes } as unknown as Record<TableName, TxTable<unknown, never>>;
+    return { jobs, versions, submissions, summaries, launches, evals, allocs, deployments, nodes } as unknown as Record<
+      TableName,
+      TxTable<unknown, never>
+    >;
   }
 
   putVersion(job: Job): void {
@@ -79,7 +82,22 @@ export class Tx {
     return changed;
   }
 
-  event(topic: ServerEvent["Topic"], type: string, key: string, namespace: string, payload: Readonly<Record<string, unknown>>, filterKeys: readonly string[] | null = null): void {
-    this.events.push({ Topic: topic, Type: type, Key: key, Namespace: namespace, FilterKeys: filterKeys, Index: this.index, Payload: payload });
+  event(
+    topic: ServerEvent["Topic"],
+    type: string,
+    key: string,
+    namespace: string,
+    payload: Readonly<Record<string, unknown>>,
+    filterKeys: readonly string[] | null = null,
+  ): void {
+    this.events.push({
+      Topic: topic,
+      Type: type,
+      Key: key,
+      Namespace: namespace,
+      FilterKeys: filterKeys,
+      Index: this.index,
+      Payload: payload,
+    });
   }
 }

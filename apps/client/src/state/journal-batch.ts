@@ -18,16 +18,24 @@ export function encodeBatch(batch: StateBatch): EncodedBatch {
     try {
       json = JSON.stringify(value);
     } catch (cause) {
-      throw new OutriderError("ERR_OUTRIDER_STATE_VALUE", `state: value of ${key} is not plain JSON`, { cause, details: { key } });
+      throw new OutriderError("ERR_OUTRIDER_STATE_VALUE", `state: value of ${key} is not plain JSON`, {
+        cause,
+        details: { key },
+      });
     }
     if (json === undefined) {
-      throw new OutriderError("ERR_OUTRIDER_STATE_VALUE", `state: value of ${key} is not plain JSON`, { details: { key } });
+      throw new OutriderError("ERR_OUTRIDER_STATE_VALUE", `state: value of ${key} is not plain JSON`, {
+        details: { key },
+      });
     }
     bytes += json.length * 3 + key.length * 3;
     put.push([key, json]);
   }
   if (bytes > MAX_RECORD_BYTES) {
-    throw new OutriderError("ERR_OUTRIDER_STATE_VALUE", `state: batch of about ${bytes} bytes exceeds ${MAX_RECORD_BYTES}`);
+    throw new OutriderError(
+      "ERR_OUTRIDER_STATE_VALUE",
+      `state: batch of about ${bytes} bytes exceeds ${MAX_RECORD_BYTES}`,
+    );
   }
   return { put, delete: batch.delete ?? [], deletePrefix: batch.deletePrefix ?? [] };
 }

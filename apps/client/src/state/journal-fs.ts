@@ -28,7 +28,7 @@ export const nodeJournalFs: JournalFs = {
     const handle = await open(path, create ? "w" : "r+", 0o600);
     return {
       async write(bytes, offset) {
-        for (let done = 0; done < bytes.length; ) {
+        for (let done = 0; done < bytes.length;) {
           const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, offset + done);
           done += bytesWritten;
         }

@@ -44,7 +44,10 @@ export async function loadJournal(path: string, fs: JournalFs, logger: Logger): 
   }
   if (quarantined.length > 0) {
     const aside = await setAside(path, fs);
-    logger.error({ path, aside, quarantined, kept: map.size }, "state journal is damaged: the file was kept aside, readable records were salvaged");
+    logger.error(
+      { path, aside, quarantined, kept: map.size },
+      "state journal is damaged: the file was kept aside, readable records were salvaged",
+    );
   } else if (scan.tornBytes > 0) {
     logger.warn({ path, bytes: scan.tornBytes }, "state journal ended in a torn write, which was cut off");
   }

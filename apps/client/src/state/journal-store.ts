@@ -103,7 +103,10 @@ class JournalStore implements StateStore {
     const changes = group.length === 1 ? group.filter((w) => !isNoop(this.#map, w.batch)) : group;
     try {
       if (changes.length > 0) {
-        await this.#journal.append(changes.map((w) => batchToJson(w.batch)), { urgent: changes.some((w) => w.urgent), map: this.#map });
+        await this.#journal.append(
+          changes.map((w) => batchToJson(w.batch)),
+          { urgent: changes.some((w) => w.urgent), map: this.#map },
+        );
       }
     } catch (reason) {
       // What does not fit together may fit one by one: each caller gets its own answer.

@@ -55,14 +55,20 @@ export class Journal {
   }
 
   /** Makes these batches durable as one record, or changes nothing and rejects. */
-  async append(batches: readonly string[], o: { readonly urgent: boolean; readonly map: ReadonlyMap<string, string> }): Promise<void> {
+  async append(
+    batches: readonly string[],
+    o: { readonly urgent: boolean; readonly map: ReadonlyMap<string, string> },
+  ): Promise<void> {
     if (this.#broken !== undefined) throw this.#broken;
     const record = encodeRecord(`[${batches.join(",")}]`);
     try {
       await this.#appendRecord(record, o.map);
     } catch (reason) {
       if (!isFull(reason) || !o.urgent || !this.#reserve) throw reason;
-      this.#o.logger.warn({ path: this.#o.path }, "disk is full: the reserve is spent on a state that must not be lost");
+      this.#o.logger.warn(
+        { path: this.#o.path },
+        "disk is full: the reserve is spent on a state that must not be lost",
+      );
       await this.#o.fs.remove(this.#reservePath);
       this.#reserve = false;
       await this.#appendRecord(record, o.map);
@@ -78,7 +84,10 @@ export class Journal {
     } catch (reason) {
       // Not before the file has grown by half again, or a full disk would be hammered.
       this.#baseline = Math.max(this.#baseline, Math.ceil((this.#end * 1.5) / 4));
-      this.#o.logger.warn({ path: this.#o.path, err: reason }, "state journal could not be compacted; it goes on growing");
+      this.#o.logger.warn(
+        { path: this.#o.path, err: reason },
+        "state journal could not be compacted; it goes on growing",
+      );
     }
   }
 
@@ -111,14 +120,21 @@ export class Journal {
   }
 
   async #replace(map: ReadonlyMap<string, string>, cause: unknown): Promise<void> {
-    this.#o.logger.error({ path: this.#o.path, err: cause }, "state journal cannot be trusted after a disk error; writing it anew");
+    this.#o.logger.error(
+      { path: this.#o.path, err: cause },
+      "state journal cannot be trusted after a disk error; writing it anew",
+    );
     try {
       await this.#snapshot(map);
     } catch (again) {
-      this.#broken = new OutriderError("ERR_OUTRIDER_STATE_READ_ONLY", "state: the disk failed and no new journal could be written; state is read-only until restart", {
-        cause: again,
-        details: { path: this.#o.path },
-      });
+      this.#broken = new OutriderError(
+        "ERR_OUTRIDER_STATE_READ_ONLY",
+        "state: the disk failed and no new journal could be written; state is read-only until restart",
+        {
+          cause: again,
+          details: { path: this.#o.path },
+        },
+      );
       this.#o.logger.error({ path: this.#o.path, err: again }, "state is read-only: no new journal could be written");
     }
   }
@@ -148,7 +164,11 @@ export class Journal {
     try {
       await this.#o.fs.syncDir(dirname(this.#o.path));
     } catch (cause) {
-      this.#broken = new OutriderError("ERR_OUTRIDER_STATE_READ_ONLY", "state: the folder of the journal could not be synced; state is read-only until restart", { cause });
+      this.#broken = new OutriderError(
+        "ERR_OUTRIDER_STATE_READ_ONLY",
+        "state: the folder of the journal could not be synced; state is read-only until restart",
+        { cause },
+      );
       throw this.#broken;
     }
   }
@@ -170,7 +190,10 @@ export class Journal {
       this.#reserve = true;
     } catch (reason) {
       await this.#o.fs.remove(this.#reservePath).catch(() => undefined);
-      this.#o.logger.warn({ path: this.#reservePath, err: reason }, "no disk space for the reserve of the state journal");
+      this.#o.logger.warn(
+        { path: this.#reservePath, err: reason },
+        "no disk space for the reserve of the state journal",
+      );
     }
   }
 }
@@ -204,7 +227,15 @@ function isFull(reason: unknown): boolean {
 function failure(reason: unknown, path: string): OutriderError {
   const code = (reason as NodeJS.ErrnoException).code;
   if (code === "ENOSPC" || code === "EDQUOT") {
-    return new OutriderError("ERR_OUTRIDER_STATE_FULL", "state: no space left on the disk of the data folder", { cause: reason, recoverable: true, details: { path } });
+    return new OutriderError("ERR_OUTRIDER_STATE_FULL", "state: no space left on the disk of the data folder", {
+      cause: reason,
+      recoverable: true,
+      details: { path },
+    });
   }
-  return new OutriderError("ERR_OUTRIDER_STATE_IO", `state: write failed (${code ?? "unknown error"})`, { cause: reason, recoverable: true, details: { path } });
+  return new OutriderError("ERR_OUTRIDER_STATE_IO", `state: write failed (${code ?? "unknown error"})`, {
+    cause: reason,
+    recoverable: true,
+    details: { path },
+  });
 }

@@ -17,7 +17,11 @@ afterEach(async () => {
 });
 
 async function boot(runners: FakeRunners, settings: AgentSettings = {}): Promise<Agent> {
-  const agent = await buildAgent(resolveAgentConfig({ dataDir: join(dir, "data"), port: "0", ...settings }, {}), { buildRunner: runners.build, drivers: fakeDrivers(), hostEnv: {} });
+  const agent = await buildAgent(resolveAgentConfig({ dataDir: join(dir, "data"), port: "0", ...settings }, {}), {
+    buildRunner: runners.build,
+    drivers: fakeDrivers(),
+    hostEnv: {},
+  });
   agents.push(agent);
   await agent.start();
   await agent.ready;
@@ -25,13 +29,45 @@ async function boot(runners: FakeRunners, settings: AgentSettings = {}): Promise
 }
 
 const job = (id: string, more: object = {}): object => ({
-  Job: { ID: id, Name: id, Type: "service", Datacenters: ["*"], TaskGroups: [{ Name: "g", Count: 2, Tasks: [{ Name: "t", Driver: "raw_exec", Config: { command: "/bin/sleep", args: ["60"] }, Resources: { CPU: 10, MemoryMB: 10 } }] }], ...more },
+  Job: {
+    ID: id,
+    Name: id,
+    Type: "service",
+    Datacenters: ["*"],
+    TaskGroups: [
+      {
+        Name: "g",
+        Count: 2,
+        Tasks: [
+          {
+            Name: "t",
+            Driver: "raw_exec",
+            Config: { command: "/bin/sleep", args: ["60"] },
+            Resources: { CPU: 10, MemoryMB: 10 },
+          },
+        ],
+      },
+    ],
+    ...more,
+  },
 });
 
-async function call(agent: Agent, method: string, path: string, body?: object): Promise<{ status: number; body: any; headers: Headers }> {
-  const response = await fetch(`${agent.http.address}${path}`, { method, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+async function call(
+  agent: Agent,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<{ status: number; body: any; headers: Headers }> {
+  const response = await fetch(`${agent.http.address}${path}`, {
+    method,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
   const text = await response.text();
-  return { status: response.status, headers: response.headers, body: response.headers.get("content-type")?.startsWith("application/json") ? JSON.parse(text) : text };
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: response.headers.get("content-type")?.startsWith("application/json") ? JSON.parse(text) : text,
+  };
 }
 
 async function until<T>(what: () => Promise<T | undefined>): Promise<T> {
@@ -57,7 +93,9 @@ describe("agent", () => {
     });
     expect(allocs.map((a: any) => a.Name).sort()).toEqual(["web.g[0]", "web.g[1]"]);
     expect((await call(agent, "GET", "/v1/job/web")).body.Status).toBe("running");
-    await until(async () => ((await call(agent, "GET", "/v1/job/web/deployment")).body.Status === "successful" ? true : undefined));
+    await until(async () =>
+      (await call(agent, "GET", "/v1/job/web/deployment")).body.Status === "successful" ? true : undefined,
+    );
     const stopped = await call(agent, "DELETE", "/v1/job/web");
     expect(stopped.status).toBe(200);
     await until(async () => ((await call(agent, "GET", "/v1/job/web")).body.Status === "dead" ? true : undefined));
@@ -74,7 +112,9 @@ describe("agent", () => {
     });
     const index = Number((await call(agent, "GET", "/v1/jobs")).headers.get("x-nomad-index"));
     await agent.stop();
-    expect([...first.all.values()].every((r) => r.calls.includes("shutdown") && !r.calls.includes("destroy"))).toBe(true);
+    expect([...first.all.values()].every((r) => r.calls.includes("shutdown") && !r.calls.includes("destroy"))).toBe(
+      true,
+    );
 
     const second = new FakeRunners();
     agent = await boot(second);
@@ -91,10 +131,14 @@ describe("agent", () => {
     expect(statSync(data).mode & 0o777).toBe(0o700);
     expect(readFileSync(join(data, "format"), "utf8")).toBe("1\n");
     const config = resolveAgentConfig({ dataDir: data, port: "0" }, {});
-    await expect(buildAgent(config, { drivers: fakeDrivers() })).rejects.toMatchObject({ code: "ERR_OUTRIDER_STATE_LOCKED" });
+    await expect(buildAgent(config, { drivers: fakeDrivers() })).rejects.toMatchObject({
+      code: "ERR_OUTRIDER_STATE_LOCKED",
+    });
     await agent.stop();
     writeFileSync(join(data, "format"), "2\n");
-    await expect(buildAgent(config, { drivers: fakeDrivers() })).rejects.toMatchObject({ code: "ERR_OUTRIDER_AGENT_DATA_DIR_NEWER" });
+    await expect(buildAgent(config, { drivers: fakeDrivers() })).rejects.toMatchObject({
+      code: "ERR_OUTRIDER_AGENT_DATA_DIR_NEWER",
+    });
     writeFileSync(join(data, "format"), "1\n");
     await (await buildAgent(config, { drivers: fakeDrivers() })).stop();
   });
@@ -105,7 +149,10 @@ describe("agent", () => {
     const port = (other.address() as { port: number }).port;
     const config = resolveAgentConfig({ dataDir: join(dir, "data"), port }, {});
     const agent = await buildAgent(config, { drivers: fakeDrivers() });
-    await expect(agent.start()).rejects.toMatchObject({ code: "ERR_OUTRIDER_HTTP_PORT_IN_USE", message: expect.stringContaining("-port or OUTRIDER_HTTP_PORT") });
+    await expect(agent.start()).rejects.toMatchObject({
+      code: "ERR_OUTRIDER_HTTP_PORT_IN_USE",
+      message: expect.stringContaining("-port or OUTRIDER_HTTP_PORT"),
+    });
     await expect(agent.ready).rejects.toBeDefined();
     await (await buildAgent(config, { drivers: fakeDrivers() })).stop();
     await new Promise((resolve) => other.close(resolve));
@@ -117,7 +164,9 @@ describe("agent", () => {
     expect(agent.http.address).toBe(`unix://${path}`);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     const status = await new Promise<number | undefined>((resolve, reject) => {
-      request({ socketPath: path, path: "/v1/jobs" }, (response) => resolve(response.resume().statusCode)).once("error", reject).end();
+      request({ socketPath: path, path: "/v1/jobs" }, (response) => resolve(response.resume().statusCode))
+        .once("error", reject)
+        .end();
     });
     expect(status).toBe(200);
   });
@@ -135,8 +184,14 @@ describe("agent", () => {
         // A descriptor that was closed meanwhile.
       }
     }
-    const lines = ["/proc/net/tcp", "/proc/net/tcp6", "/proc/net/udp"].flatMap((file) => readFileSync(file, "utf8").trim().split("\n").slice(1));
-    const foreign = lines.map((line) => line.trim().split(/\s+/)).filter((f) => inodes.has(f[9]!) && !/^(0100007F|0{8}|0{32}|0{24}0100007F|0{8}0{8}FFFF00000100007F)(:|$)/.test(f[2]!));
+    const lines = ["/proc/net/tcp", "/proc/net/tcp6", "/proc/net/udp"].flatMap((file) =>
+      readFileSync(file, "utf8").trim().split("\n").slice(1),
+    );
+    const foreign = lines
+      .map((line) => line.trim().split(/\s+/))
+      .filter(
+        (f) => inodes.has(f[9]!) && !/^(0100007F|0{8}|0{32}|0{24}0100007F|0{8}0{8}FFFF00000100007F)(:|$)/.test(f[2]!),
+      );
     expect(foreign).toEqual([]);
   });
 });

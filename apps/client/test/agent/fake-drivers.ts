@@ -9,7 +9,13 @@ export function fakeDrivers(names: readonly string[] = ["raw_exec"]): ClientDriv
     names,
     async start() {
       for (const name of names) {
-        const info = make(DriverInfoStruct, { Attributes: { [`driver.${name}`]: "true" }, Detected: true, Healthy: true, HealthDescription: "Healthy", UpdateTime: "2026-01-01T00:00:00Z" });
+        const info = make(DriverInfoStruct, {
+          Attributes: { [`driver.${name}`]: "true" },
+          Detected: true,
+          Healthy: true,
+          HealthDescription: "Healthy",
+          UpdateTime: "2026-01-01T00:00:00Z",
+        });
         for (const listener of listeners) listener({ name, info, attributes: { [`driver.${name}`]: "true" } });
       }
     },

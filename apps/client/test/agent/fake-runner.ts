@@ -1,4 +1,13 @@
-import { createBroadcaster, createLatch, updatePriority, type AckState, type AllocRunner, type AllocRunnerConfig, type AllocUpdate, type PauseState } from "@outrider/alloc-runner";
+import {
+  createBroadcaster,
+  createLatch,
+  updatePriority,
+  type AckState,
+  type AllocRunner,
+  type AllocRunnerConfig,
+  type AllocUpdate,
+} from "@outrider/alloc-runner";
+import type { PauseState } from "../../src/node/index.ts";
 import type { AllocDir, AllocDirFS } from "@outrider/allocdir-interface";
 import type { Allocation, TaskState } from "@outrider/nomad-structs";
 import { AllocResourceUsageStruct, make, ResourceUsageStruct, TaskStateStruct } from "@outrider/nomad-structs";
@@ -64,9 +73,11 @@ export class FakeRunner implements AllocRunner<AllocDir> {
       return;
     }
     this.#set("running", { State: "running", StartedAt: this.#now() });
-    if (this.#behaviour.healthy !== undefined) this.#health = { Healthy: this.#behaviour.healthy, Timestamp: this.#now(), Canary: false, ModifyIndex: 0 };
+    if (this.#behaviour.healthy !== undefined)
+      this.#health = { Healthy: this.#behaviour.healthy, Timestamp: this.#now(), Canary: false, ModifyIndex: 0 };
     await this.#report();
-    if (this.#behaviour.exitCode !== undefined) await this.end(this.#behaviour.exitCode === 0 ? "complete" : "failed", this.#behaviour.exitCode !== 0);
+    if (this.#behaviour.exitCode !== undefined)
+      await this.end(this.#behaviour.exitCode === 0 ? "complete" : "failed", this.#behaviour.exitCode !== 0);
     return this.waitDone;
   }
 
@@ -85,10 +96,20 @@ export class FakeRunner implements AllocRunner<AllocDir> {
 
   async #report(): Promise<void> {
     const prefix = `allocations/${this.#alloc.ID}/`;
-    const put = Object.fromEntries(Object.entries(this.#states).map(([name, state]) => [`${prefix}task-${name}/task_state`, state]));
+    const put = Object.fromEntries(
+      Object.entries(this.#states).map(([name, state]) => [`${prefix}task-${name}/task_state`, state]),
+    );
     await this.#config.state.write({ put });
     const { clientStatus, clientDescription, taskStates, deploymentStatus, networkStatus } = this.allocState();
-    const update: AllocUpdate = { ID: this.#alloc.ID, NodeID: this.#alloc.NodeID, ClientStatus: clientStatus, ClientDescription: clientDescription, TaskStates: taskStates, DeploymentStatus: deploymentStatus, NetworkStatus: networkStatus };
+    const update: AllocUpdate = {
+      ID: this.#alloc.ID,
+      NodeID: this.#alloc.NodeID,
+      ClientStatus: clientStatus,
+      ClientDescription: clientDescription,
+      TaskStates: taskStates,
+      DeploymentStatus: deploymentStatus,
+      NetworkStatus: networkStatus,
+    };
     this.#config.stateUpdater.allocStateUpdated(structuredClone(update));
     this.#broadcast.send(update);
   }
@@ -100,7 +121,13 @@ export class FakeRunner implements AllocRunner<AllocDir> {
       if (state !== undefined) this.#states[task] = state;
     }
     const states = Object.values(this.#states);
-    this.#status = states.some((s) => s.State === "running") ? "running" : states.some((s) => s.Failed) ? "failed" : states.every((s) => s.State === "dead") ? "complete" : "pending";
+    this.#status = states.some((s) => s.State === "running")
+      ? "running"
+      : states.some((s) => s.Failed)
+        ? "failed"
+        : states.every((s) => s.State === "dead")
+          ? "complete"
+          : "pending";
   }
 
   update(alloc: Allocation): void {
@@ -137,8 +164,16 @@ export class FakeRunner implements AllocRunner<AllocDir> {
   }
   allocState(): ReturnType<AllocRunner["allocState"]> {
     const clientStatus = this.#forced ?? this.#status;
-    const text = { running: "Tasks are running", complete: "All tasks have completed", failed: "Failed tasks" }[clientStatus] ?? "No tasks have started";
-    return { clientStatus, clientDescription: text, deploymentStatus: this.#health, taskStates: structuredClone(this.#states), networkStatus: null };
+    const text =
+      { running: "Tasks are running", complete: "All tasks have completed", failed: "Failed tasks" }[clientStatus] ??
+      "No tasks have started";
+    return {
+      clientStatus,
+      clientDescription: text,
+      deploymentStatus: this.#health,
+      taskStates: structuredClone(this.#states),
+      networkStatus: null,
+    };
   }
   async persistState(): Promise<void> {
     this.calls.push("persist");
@@ -176,8 +211,20 @@ export class FakeRunner implements AllocRunner<AllocDir> {
     throw new Error("task not found");
   }
   statsReporter(): ReturnType<AllocRunner["statsReporter"]> {
-    const usage = make(ResourceUsageStruct, { MemoryStats: { RSS: 1000, Measured: ["RSS"] }, CpuStats: { Percent: 1 } });
-    return { latestAllocStats: () => make(AllocResourceUsageStruct, { ResourceUsage: usage, Tasks: Object.fromEntries(Object.keys(this.#states).map((t) => [t, { ResourceUsage: usage, Timestamp: 1, Pids: {} }])), Timestamp: 1 }) };
+    const usage = make(ResourceUsageStruct, {
+      MemoryStats: { RSS: 1000, Measured: ["RSS"] },
+      CpuStats: { Percent: 1 },
+    });
+    return {
+      latestAllocStats: () =>
+        make(AllocResourceUsageStruct, {
+          ResourceUsage: usage,
+          Tasks: Object.fromEntries(
+            Object.keys(this.#states).map((t) => [t, { ResourceUsage: usage, Timestamp: 1, Pids: {} }]),
+          ),
+          Timestamp: 1,
+        }),
+    };
   }
   listener(): ReturnType<AllocRunner["listener"]> {
     return this.#broadcast.listen();

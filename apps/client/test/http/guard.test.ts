@@ -3,7 +3,10 @@ import { guardRequest } from "../../src/http/request-guard.ts";
 
 const open = { unixSocket: false, allowedHosts: [] as string[], token: undefined as string | undefined };
 const own = { host: "127.0.0.1:4646" };
-const request = (headers: Record<string, string>, method = "GET"): { method: string; headers: Record<string, string> } => ({ method, headers });
+const request = (
+  headers: Record<string, string>,
+  method = "GET",
+): { method: string; headers: Record<string, string> } => ({ method, headers });
 const status = (headers: Record<string, string>, o: Partial<typeof open> = {}, method = "GET"): number => {
   try {
     guardRequest(request(headers, method), { ...open, ...o });
@@ -57,6 +60,8 @@ describe("requests of foreign web pages", () => {
     expect(status({ ...own, authorization: `Bearer ${token}` }, { token })).toBe(200);
     expect(status({ host: "10.0.0.1:4646", "x-nomad-token": token }, { token })).toBe(200);
     expect(status({ host: "evil.example", "x-nomad-token": token }, { token })).toBe(403);
-    expect(status({ host: "node.example", "x-nomad-token": token }, { token, allowedHosts: ["node.example"] })).toBe(200);
+    expect(status({ host: "node.example", "x-nomad-token": token }, { token, allowedHosts: ["node.example"] })).toBe(
+      200,
+    );
   });
 });

@@ -5,12 +5,26 @@ import { createLocalAllocDir } from "@outrider/allocdir-interface/local";
 import { taskLogs, type AllocDir } from "@outrider/allocdir-interface";
 import { systemClock } from "@outrider/backoff";
 import { noopLogger } from "@outrider/foundation";
-import { AllocResourceUsageStruct, CpuStatsStruct, HostStatsStruct, make, MemoryStatsStruct } from "@outrider/nomad-structs";
-import { allResources, createHttpServer, WaitingQueries, type ApiContext, type HttpServer, type HttpServerOptions, type WaitingLimits } from "../../src/http/index.ts";
+import {
+  AllocResourceUsageStruct,
+  CpuStatsStruct,
+  HostStatsStruct,
+  make,
+  MemoryStatsStruct,
+} from "@outrider/nomad-structs";
+import {
+  allResources,
+  createHttpServer,
+  WaitingQueries,
+  type ApiContext,
+  type HttpServer,
+  type HttpServerOptions,
+  type WaitingLimits,
+} from "../../src/http/index.ts";
 import { MetricsRegistry } from "../../src/metrics/index.ts";
 import { nodeError, unknownAlloc } from "../../src/node/node-error.ts";
 import type { NodeHandlers } from "../../src/node/index.ts";
-import { NODE_ID, ServerHarness, testNode } from "../server/harness.ts";
+import { NODE_ID, testNode, type ServerHarness } from "../server/harness.ts";
 
 export interface Answer {
   readonly status: number;
@@ -32,11 +46,19 @@ export class HttpHarness {
   nodeUp = true;
   readonly paused = new Map<string, string>();
 
-  constructor(h: ServerHarness, o: { limits?: WaitingLimits; prometheus?: boolean; server?: Partial<HttpServerOptions>; realTime?: boolean } = {}) {
+  constructor(
+    h: ServerHarness,
+    o: { limits?: WaitingLimits; prometheus?: boolean; server?: Partial<HttpServerOptions>; realTime?: boolean } = {},
+  ) {
     this.h = h;
     const clock = o.realTime === true ? systemClock : h.clock;
     this.metrics = new MetricsRegistry({ clock, host: "node1" });
-    this.waiting = new WaitingQueries({ limits: o.limits ?? { queries: 8, streams: 8 }, feed: h.server.state.feed, clock, random: () => 0 });
+    this.waiting = new WaitingQueries({
+      limits: o.limits ?? { queries: 8, streams: 8 },
+      feed: h.server.state.feed,
+      clock,
+      random: () => 0,
+    });
     this.context = {
       server: h.server,
       waiting: this.waiting,
@@ -45,16 +67,46 @@ export class HttpHarness {
       clock,
       node: () =>
         this.nodeUp
-          ? { node: h.server.state.tables.nodes.get(NODE_ID) ?? testNode(), heartbeat: { lastMs: h.clock.now(), ttlMs: 15_000 }, counts: () => ({ allocations: 1, migrating: 0, blocked: 0, pending: 0, running: 1, terminal: 0, tasks: { pending: 0, running: 1, dead: 0 } }) }
+          ? {
+              node: h.server.state.tables.nodes.get(NODE_ID) ?? testNode(),
+              heartbeat: { lastMs: h.clock.now(), ttlMs: 15_000 },
+              counts: () => ({
+                allocations: 1,
+                migrating: 0,
+                blocked: 0,
+                pending: 0,
+                running: 1,
+                terminal: 0,
+                tasks: { pending: 0, running: 1, dead: 0 },
+              }),
+            }
           : undefined,
       handlers: () => (this.nodeUp ? this.#handlers() : undefined),
-      agent: () => ({ name: "node1", region: "global", datacenter: "dc1", version: "1.2.3", httpAddress: "127.0.0.1:4646", httpPort: 4646, serverId: NODE_ID, startedMs: 0, dataDir: "/x" }),
+      agent: () => ({
+        name: "node1",
+        region: "global",
+        datacenter: "dc1",
+        version: "1.2.3",
+        httpAddress: "127.0.0.1:4646",
+        httpPort: 4646,
+        serverId: NODE_ID,
+        startedMs: 0,
+        dataDir: "/x",
+      }),
       parseHcl: (source) => {
         if (source === "bad") throw new Error("input.hcl:1,1-2: it is bad");
         return { ID: source };
       },
     };
-    this.http = createHttpServer({ bind: { host: "127.0.0.1", port: 0 }, guard: { allowedHosts: [], token: undefined }, region: "global", resources: allResources(this.context), waiting: this.waiting, logger: noopLogger, ...o.server });
+    this.http = createHttpServer({
+      bind: { host: "127.0.0.1", port: 0 },
+      guard: { allowedHosts: [], token: undefined },
+      region: "global",
+      resources: allResources(this.context),
+      waiting: this.waiting,
+      logger: noopLogger,
+      ...o.server,
+    });
   }
 
   /** Makes the folder of an allocation, with logs of a task. */
@@ -84,17 +136,48 @@ export class HttpHarness {
     return {
       hasAlloc: (id) => this.dirs.has(id),
       allocStats: async (id) => {
-        const usage = { MemoryStats: make(MemoryStatsStruct, { RSS: 4096, Measured: ["RSS"] }), CpuStats: make(CpuStatsStruct, { Percent: 1, Measured: ["Percent"] }), DeviceStats: [] };
-        return make(AllocResourceUsageStruct, { ResourceUsage: usage, Tasks: Object.fromEntries(tasksOf(id).map((t) => [t, { ResourceUsage: usage, Timestamp: 1, Pids: { "12": usage } }])), Timestamp: 1 } as never);
+        const usage = {
+          MemoryStats: make(MemoryStatsStruct, { RSS: 4096, Measured: ["RSS"] }),
+          CpuStats: make(CpuStatsStruct, { Percent: 1, Measured: ["Percent"] }),
+          DeviceStats: [],
+        };
+        return make(AllocResourceUsageStruct, {
+          ResourceUsage: usage,
+          Tasks: Object.fromEntries(
+            tasksOf(id).map((t) => [t, { ResourceUsage: usage, Timestamp: 1, Pids: { "12": usage } }]),
+          ),
+          Timestamp: 1,
+        } as never);
       },
-      hostStats: async () => make(HostStatsStruct, { Memory: { Total: 100, Available: 50, Used: 50, Free: 10 }, CPU: [{ CPU: "cpu0", Idle: 50 }], DiskStats: [{ Device: "/dev/vda", Mountpoint: "/", Size: 10, Used: 5, Available: 5, UsedPercent: 50, InodesUsedPercent: 3 }], AllocDirStats: { Size: 10 }, Uptime: 5, Timestamp: 1, CPUTicksConsumed: 1.5 } as never),
+      hostStats: async () =>
+        make(HostStatsStruct, {
+          Memory: { Total: 100, Available: 50, Used: 50, Free: 10 },
+          CPU: [{ CPU: "cpu0", Idle: 50 }],
+          DiskStats: [
+            {
+              Device: "/dev/vda",
+              Mountpoint: "/",
+              Size: 10,
+              Used: 5,
+              Available: 5,
+              UsedPercent: 50,
+              InodesUsedPercent: 3,
+            },
+          ],
+          AllocDirStats: { Size: 10 },
+          Uptime: 5,
+          Timestamp: 1,
+          CPUTicksConsumed: 1.5,
+        } as never),
       signal: async (id, task, signal) => {
         if (task !== "" && !tasksOf(id).includes(task)) throw nodeError("ERR_OUTRIDER_NODE_INVALID", "Task not found");
         await called(`signal ${task} ${signal}`);
       },
       restart: async (id, o) => {
-        if (o.allTasks && o.task !== "") throw nodeError("ERR_OUTRIDER_NODE_INVALID", "task name cannot be set when restarting all tasks");
-        if (o.task !== "" && !tasksOf(id).includes(o.task)) throw nodeError("ERR_OUTRIDER_NODE_INVALID", `Could not find task runner for task: ${o.task}`);
+        if (o.allTasks && o.task !== "")
+          throw nodeError("ERR_OUTRIDER_NODE_INVALID", "task name cannot be set when restarting all tasks");
+        if (o.task !== "" && !tasksOf(id).includes(o.task))
+          throw nodeError("ERR_OUTRIDER_NODE_INVALID", `Could not find task runner for task: ${o.task}`);
         await called(`restart ${o.task} ${o.allTasks}`);
       },
       setPause: async (id, task, state) => {
@@ -105,22 +188,47 @@ export class HttpHarness {
       checks: async () => ({}),
       allocFs: (id) => dirOf(id),
       logs: (id, request, signal) => {
-        if (!tasksOf(id).includes(request.task) && tasksOf(id).length > 0) throw nodeError("ERR_OUTRIDER_NODE_UNKNOWN_TASK", `unknown task name ${JSON.stringify(request.task)}`);
+        if (!tasksOf(id).includes(request.task) && tasksOf(id).length > 0)
+          throw nodeError("ERR_OUTRIDER_NODE_UNKNOWN_TASK", `unknown task name ${JSON.stringify(request.task)}`);
         return taskLogs(dirOf(id), request, { signal, clock: this.context.clock });
       },
       collectGarbage: async (id) => {
-        if (id !== undefined && !this.dirs.has(id)) throw nodeError("ERR_OUTRIDER_NODE_NOT_ELIGIBLE", "No such allocation on client, or allocation not eligible for GC");
+        if (id !== undefined && !this.dirs.has(id))
+          throw nodeError(
+            "ERR_OUTRIDER_NODE_NOT_ELIGIBLE",
+            "No such allocation on client, or allocation not eligible for GC",
+          );
         await called(`gc ${id ?? "all"}`);
       },
     };
   }
 
-  async call(method: string, url: string, o: { body?: unknown; headers?: Record<string, string> } = {}): Promise<Answer> {
+  async call(
+    method: string,
+    url: string,
+    o: { body?: unknown; headers?: Record<string, string> } = {},
+  ): Promise<Answer> {
     const payload = o.body === undefined ? undefined : typeof o.body === "string" ? o.body : JSON.stringify(o.body);
-    const response = await this.http.app.inject({ method: method as "GET", url, headers: { host: "127.0.0.1:4646", ...o.headers }, ...(payload === undefined ? {} : { payload }) });
+    const response = await this.http.app.inject({
+      method: method as "GET",
+      url,
+      headers: { host: "127.0.0.1:4646", ...o.headers },
+      ...(payload === undefined ? {} : { payload }),
+    });
     const headers = Object.fromEntries(Object.entries(response.headers).map(([k, v]) => [k, String(v)]));
     const text = response.payload;
-    return { status: response.statusCode, headers, text, json: headers["content-type"]?.startsWith("application/json") === true && headers["content-encoding"] === undefined && text !== "" && !text.includes("}{") ? JSON.parse(text) : undefined };
+    return {
+      status: response.statusCode,
+      headers,
+      text,
+      json:
+        headers["content-type"]?.startsWith("application/json") === true &&
+        headers["content-encoding"] === undefined &&
+        text !== "" &&
+        !text.includes("}{")
+          ? JSON.parse(text)
+          : undefined,
+    };
   }
 
   get(url: string, headers: Record<string, string> = {}): Promise<Answer> {

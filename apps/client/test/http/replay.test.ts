@@ -19,11 +19,17 @@ interface Exchange {
   readonly body?: unknown;
   readonly text?: string;
 }
-const fixtures = JSON.parse(readFileSync(new URL("./fixtures/exchanges.json", import.meta.url), "utf8")) as Array<{ name: string; exchanges: Exchange[] }>;
+const fixtures = JSON.parse(readFileSync(new URL("./fixtures/exchanges.json", import.meta.url), "utf8")) as Array<{
+  name: string;
+  exchanges: Exchange[];
+}>;
 
 /** Where this API answers otherwise, on purpose: `fixture METHOD route` → our status. */
 const OTHER_STATUS: Record<string, [status: number, why: string]> = {
-  "alloc-pause-pause PUT /v1/client/allocation/:id/pause": [200, "schedules and pauses work here; the community build of the recording refuses them"],
+  "alloc-pause-pause PUT /v1/client/allocation/:id/pause": [
+    200,
+    "schedules and pauses work here; the community build of the recording refuses them",
+  ],
   "alloc-pause-run PUT /v1/client/allocation/:id/pause": [200, "as above"],
   "alloc-pause-scheduled PUT /v1/client/allocation/:id/pause": [200, "as above"],
   "alloc-pause-status GET /v1/client/allocation/:id/pause": [200, "as above"],
@@ -35,9 +41,41 @@ const OTHER_STATUS: Record<string, [status: number, why: string]> = {
   "alloc-gc-running GET /v1/client/allocation/:id/gc": [405, "a GET changes nothing"],
 };
 /** Go leaves these out while they are empty, so they come and go with the state. What clients crash without is not among them. */
-const NEEDED = new Set(["ID", "Namespace", "EvalID", "Name", "NodeID", "NodeName", "JobID", "Job", "TaskGroup", "Resources", "SharedResources", "TaskResources", "AllocatedResources", "DesiredStatus", "ClientStatus", "Priority", "Type", "TriggeredBy", "Status", "CreateIndex", "ModifyIndex", "CreateTime", "ModifyTime"]);
-const OMITTED = new Set([AllocationStruct, EvaluationStruct].flatMap((of) => Object.keys(of.fields)).filter((key) => !NEEDED.has(key)));
-const OMITTING = new Set(["/v1/allocation/:id", "/v1/node/:id/allocations", "/v1/evaluation/:id", "/v1/evaluations", "/v1/job/:job/evaluations"]);
+const NEEDED = new Set([
+  "ID",
+  "Namespace",
+  "EvalID",
+  "Name",
+  "NodeID",
+  "NodeName",
+  "JobID",
+  "Job",
+  "TaskGroup",
+  "Resources",
+  "SharedResources",
+  "TaskResources",
+  "AllocatedResources",
+  "DesiredStatus",
+  "ClientStatus",
+  "Priority",
+  "Type",
+  "TriggeredBy",
+  "Status",
+  "CreateIndex",
+  "ModifyIndex",
+  "CreateTime",
+  "ModifyTime",
+]);
+const OMITTED = new Set(
+  [AllocationStruct, EvaluationStruct].flatMap((of) => Object.keys(of.fields)).filter((key) => !NEEDED.has(key)),
+);
+const OMITTING = new Set([
+  "/v1/allocation/:id",
+  "/v1/node/:id/allocations",
+  "/v1/evaluation/:id",
+  "/v1/evaluations",
+  "/v1/job/:job/evaluations",
+]);
 /** Fields that the stock server has and this one leaves out, by route. */
 const ABSENT: Record<string, readonly string[]> = {
   "/v1/agent/self": ["config.*", "stats.nomad.*", "stats.raft.*", "stats.serf.*", "stats.runtime.*", "member.Tags.*"],
@@ -51,7 +89,9 @@ const recordedIds = new Map<string, string>();
 const shapes = new Shapes();
 
 async function submit(name: string): Promise<void> {
-  const put = fixtures.find((f) => f.name === name)!.exchanges.find((e) => e.path === "/v1/jobs" && e.method === "PUT")!;
+  const put = fixtures
+    .find((f) => f.name === name)!
+    .exchanges.find((e) => e.path === "/v1/jobs" && e.method === "PUT")!;
   const answer = await api.call("PUT", "/v1/jobs", { body: put.request });
   expect(answer.status, answer.text).toBe(200);
   await h.settle();
@@ -60,10 +100,37 @@ async function submit(name: string): Promise<void> {
 beforeAll(async () => {
   h = new ServerHarness();
   // Judged without refusals: the recording's jobs use services and templates, whose shapes are to be seen too.
-  h.server = createEmbeddedServer({ store: h.store, clock: h.clock, random: () => 0, rules: { canonicalize: (raw) => canonicalizeJob(jobInputOf(raw)), judge: (job) => ({ errors: validateJob(job).errors.map((e) => e.message), warnings: validateJob(job).warnings }) } });
-  await h.start(testNode({ NodeResources: { ...testNode().NodeResources!, Cpu: { CpuShares: 4600, TotalCpuCores: 2, ReservableCpuCores: [0, 1] }, Memory: { MemoryMB: 24_105 }, MaxDynamicPort: 20_100 } }));
+  h.server = createEmbeddedServer({
+    store: h.store,
+    clock: h.clock,
+    random: () => 0,
+    rules: {
+      canonicalize: (raw) => canonicalizeJob(jobInputOf(raw)),
+      judge: (job) => ({ errors: validateJob(job).errors.map((e) => e.message), warnings: validateJob(job).warnings }),
+    },
+  });
+  await h.start(
+    testNode({
+      NodeResources: {
+        ...testNode().NodeResources!,
+        Cpu: { CpuShares: 4600, TotalCpuCores: 2, ReservableCpuCores: [0, 1] },
+        Memory: { MemoryMB: 24_105 },
+        MaxDynamicPort: 20_100,
+      },
+    }),
+  );
   api = new HttpHarness(h);
-  for (const name of ["job-run-service", "job-run-batch", "job-run-failing", "job-run-detach", "job-run-unplaceable", "job-run-sysbatch", "job-run-periodic", "job-run-parameterized"]) await submit(name);
+  for (const name of [
+    "job-run-service",
+    "job-run-batch",
+    "job-run-failing",
+    "job-run-detach",
+    "job-run-unplaceable",
+    "job-run-sysbatch",
+    "job-run-periodic",
+    "job-run-parameterized",
+  ])
+    await submit(name);
   for (const job of ["web", "talker", "hello-batch", "failing", "sys-check"]) {
     await h.obey(job);
     if (job === "hello-batch" || job === "sys-check") await h.report(h.live(job)[0]!, "complete");
@@ -75,14 +142,24 @@ beforeAll(async () => {
   for (const job of ["web", "talker", "hello-batch", "failing"]) {
     const [alloc] = h.allocs(job);
     const task = alloc!.Job!.TaskGroups![0]!.Tasks![0]!.Name;
-    const dir = await api.allocDir(alloc!.ID, task, Object.fromEntries(["talk", "hello", "server", "bad"].flatMap((t) => [[`${t}.stdout.0`, "out 1\nout 2\n"], [`${t}.stderr.0`, "err\n"]])));
+    const dir = await api.allocDir(
+      alloc!.ID,
+      task,
+      Object.fromEntries(
+        ["talk", "hello", "server", "bad"].flatMap((t) => [
+          [`${t}.stdout.0`, "out 1\nout 2\n"],
+          [`${t}.stderr.0`, "err\n"],
+        ]),
+      ),
+    );
     expect(dir.state).toBe("built");
     mkdirSync(join(api.root, alloc!.ID, task, "local"), { recursive: true });
     writeFileSync(join(api.root, alloc!.ID, task, "local", "index.txt"), "hello from 1\n");
     execFileSync("mkfifo", [join(api.root, alloc!.ID, "alloc", "logs", `.${task}.stdout.fifo`)]);
   }
   learnIds();
-  for (const { exchanges } of fixtures) for (const e of exchanges) if (e.body !== undefined) shapes.learn(e.method, e.path, e.status, e.body);
+  for (const { exchanges } of fixtures)
+    for (const e of exchanges) if (e.body !== undefined) shapes.learn(e.method, e.path, e.status, e.body);
 });
 afterAll(() => api.close());
 
@@ -93,7 +170,14 @@ function learnIds(): void {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return;
     const row = value as Record<string, unknown>;
     if (typeof row["ID"] === "string" && typeof row["JobID"] === "string") {
-      const kind = "ClientStatus" in row ? "alloc" : "TriggeredBy" in row ? "eval" : "StatusDescription" in row ? "deployment" : "";
+      const kind =
+        "ClientStatus" in row
+          ? "alloc"
+          : "TriggeredBy" in row
+            ? "eval"
+            : "StatusDescription" in row
+              ? "deployment"
+              : "";
       recordedIds.set(row["ID"], `${kind}:${row["JobID"]}:${String(row["Status"])}`);
     }
     Object.values(row).forEach(walk);
@@ -144,25 +228,48 @@ describe.each(fixtures.map((f) => [f.name, f] as const))("%s", (name, fixture) =
   for (const exchange of fixture.exchanges) {
     const key = `${exchange.method} ${route(exchange.path)}`;
     // Polls of the CLI repeat the same request; submits were the set-up.
-    if (seen.has(key) || (exchange.method === "PUT" && exchange.path === "/v1/jobs" && exchange.status === 200)) continue;
+    if (seen.has(key) || (exchange.method === "PUT" && exchange.path === "/v1/jobs" && exchange.status === 200))
+      continue;
     seen.add(key);
     it(`${key} answers like Nomad 2.0.5`, async () => {
       const other = OTHER_STATUS[`${name} ${key}`];
       // Followed logs never end: they are tested by themselves.
       const path = translate(exchange.path).replace("follow=true", "follow=false");
-      const answer = await api.call(exchange.method, path, exchange.request === undefined ? {} : { body: exchange.request });
+      const answer = await api.call(
+        exchange.method,
+        path,
+        exchange.request === undefined ? {} : { body: exchange.request },
+      );
       await h.settle();
       expect(answer.status, `${path}: ${answer.text.slice(0, 300)}`).toBe(other?.[0] ?? exchange.status);
       if (other !== undefined) return;
       for (const header of ["x-nomad-index", "x-nomad-lastcontact", "x-nomad-knownleader"]) {
-        expect([header, answer.headers[header] !== undefined]).toEqual([header, exchange.headers[header] !== undefined]);
+        expect([header, answer.headers[header] !== undefined]).toEqual([
+          header,
+          exchange.headers[header] !== undefined,
+        ]);
       }
-      expect((answer.headers["content-type"] ?? "").split(";")[0]).toBe((exchange.headers["content-type"] ?? "").split(";")[0]);
+      expect((answer.headers["content-type"] ?? "").split(";")[0]).toBe(
+        (exchange.headers["content-type"] ?? "").split(";")[0],
+      );
       if (answer.json !== undefined && exchange.status === 200) {
-        const found = shapes.differences(exchange.method, exchange.path, exchange.status, answer.json, ABSENT[route(exchange.path)] ?? []);
-        expect(found.filter((text) => !OMITTING.has(route(exchange.path)) || !OMITTED.has(/^(?:\[\])?\.(\w+): (?:missing|not recorded)$/.exec(text)?.[1] ?? ""))).toEqual([]);
+        const found = shapes.differences(
+          exchange.method,
+          exchange.path,
+          exchange.status,
+          answer.json,
+          ABSENT[route(exchange.path)] ?? [],
+        );
+        expect(
+          found.filter(
+            (text) =>
+              !OMITTING.has(route(exchange.path)) ||
+              !OMITTED.has(/^(?:\[\])?\.(\w+): (?:missing|not recorded)$/.exec(text)?.[1] ?? ""),
+          ),
+        ).toEqual([]);
       }
-      if (exchange.status >= 400 && exchange.text !== undefined && !UUID.test(exchange.text) && SAME_TEXT.has(name)) expect(answer.text).toBe(exchange.text);
+      if (exchange.status >= 400 && exchange.text !== undefined && !UUID.test(exchange.text) && SAME_TEXT.has(name))
+        expect(answer.text).toBe(exchange.text);
     });
   }
   it("belongs to a known command", () => expect(name).not.toBe(""));
@@ -170,7 +277,24 @@ describe.each(fixtures.map((f) => [f.name, f] as const))("%s", (name, fixture) =
 
 /** Errors whose words clients match on. */
 const SAME_TEXT = new Set([
-  "err-405", "err-bad-alloc-id", "err-bad-region", "err-unknown-alloc", "err-unknown-job", "task-pause-bad-word", "task-pause-delete", "task-pause-empty-body", "task-pause-short-id",
-  "task-restart-both", "task-restart-not-running", "task-signal-unknown", "client-alloc-bad-sub", "fs-bad-sub", "fs-logs-bad-origin", "fs-logs-bad-type", "fs-logs-no-task",
-  "alloc-logs-unknown-task", "blocking-query-bad-index", "blocking-query-bad-wait",
+  "err-405",
+  "err-bad-alloc-id",
+  "err-bad-region",
+  "err-unknown-alloc",
+  "err-unknown-job",
+  "task-pause-bad-word",
+  "task-pause-delete",
+  "task-pause-empty-body",
+  "task-pause-short-id",
+  "task-restart-both",
+  "task-restart-not-running",
+  "task-signal-unknown",
+  "client-alloc-bad-sub",
+  "fs-bad-sub",
+  "fs-logs-bad-origin",
+  "fs-logs-bad-type",
+  "fs-logs-no-task",
+  "alloc-logs-unknown-task",
+  "blocking-query-bad-index",
+  "blocking-query-bad-wait",
 ]);

@@ -8,9 +8,39 @@ export function route(path: string): string {
 
 /** Objects whose keys are data, not fields. */
 const MAPS = new Set([
-  "TaskStates", "Details", "Meta", "Env", "Attributes", "Drivers", "Links", "HostVolumes", "HostNetworks", "CSIControllerPlugins", "CSINodePlugins", "Summary", "DesiredTGUpdates", "QueuedAllocations",
-  "FailedTGAllocs", "TaskResources", "TaskLifecycles", "NodesAvailable", "DimensionExhausted", "ConstraintFiltered", "ResourcesExhausted", "Scores", "ClassEligibility", "Labels", "Pids", "VariableFlags", "Config",
-  "Matches", "Truncations", "Dynamic", "Static", "ClassFiltered", "ClassExhausted",
+  "TaskStates",
+  "Details",
+  "Meta",
+  "Env",
+  "Attributes",
+  "Drivers",
+  "Links",
+  "HostVolumes",
+  "HostNetworks",
+  "CSIControllerPlugins",
+  "CSINodePlugins",
+  "Summary",
+  "DesiredTGUpdates",
+  "QueuedAllocations",
+  "FailedTGAllocs",
+  "TaskResources",
+  "TaskLifecycles",
+  "NodesAvailable",
+  "DimensionExhausted",
+  "ConstraintFiltered",
+  "ResourcesExhausted",
+  "Scores",
+  "ClassEligibility",
+  "Labels",
+  "Pids",
+  "VariableFlags",
+  "Config",
+  "Matches",
+  "Truncations",
+  "Dynamic",
+  "Static",
+  "ClassFiltered",
+  "ClassExhausted",
 ]);
 
 interface Node {
@@ -43,15 +73,22 @@ export class Shapes {
     const nodes = this.#routes.get(`${method} ${route(path)} ${status}`);
     if (nodes === undefined) return [];
     const found = new Set<string>();
-    const ignored = (at: string): boolean => absent.some((pattern) => (pattern.endsWith(".*") ? at.startsWith(pattern.slice(0, -1)) || at === pattern.slice(0, -2) : at === pattern));
+    const ignored = (at: string): boolean =>
+      absent.some((pattern) =>
+        pattern.endsWith(".*") ? at.startsWith(pattern.slice(0, -1)) || at === pattern.slice(0, -2) : at === pattern,
+      );
     visit(body, "", (at, type, keys) => {
       const node = nodes.get(at);
       if (node === undefined || ignored(at.replace(/^\./, ""))) return;
       const known = node.types.has(type) || type === "null" || node.types.has("null");
       if (!known) found.add(`${at}: ${type}, recorded ${[...node.types].join("|")}`);
       if (keys === undefined || node.objects === 0) return;
-      for (const name of keys) if (!node.keys.has(name) && !ignored(`${at}.${name}`.replace(/^\./, ""))) found.add(`${at}.${name}: not recorded`);
-      for (const [name, count] of node.keys) if (count === node.objects && !keys.includes(name) && !ignored(`${at}.${name}`.replace(/^\./, ""))) found.add(`${at}.${name}: missing`);
+      for (const name of keys)
+        if (!node.keys.has(name) && !ignored(`${at}.${name}`.replace(/^\./, "")))
+          found.add(`${at}.${name}: not recorded`);
+      for (const [name, count] of node.keys)
+        if (count === node.objects && !keys.includes(name) && !ignored(`${at}.${name}`.replace(/^\./, "")))
+          found.add(`${at}.${name}: missing`);
     });
     return [...found].sort();
   }

@@ -5,11 +5,19 @@ let h: ServerHarness;
 beforeEach(async () => void (h = await new ServerHarness().start()));
 afterEach(() => h.server[Symbol.asyncDispose]());
 
-const children = (parent: string): string[] => h.server.state.tables.jobs.by("parent", `default\n${parent}`).map((j) => j.ID).sort();
+const children = (parent: string): string[] =>
+  h.server.state.tables.jobs
+    .by("parent", `default\n${parent}`)
+    .map((j) => j.ID)
+    .sort();
 const summaryOf = (parent: string): unknown => h.server.state.tables.summaries.get(`default\n${parent}`)!.Children;
 
 describe("periodic jobs", () => {
-  const nightly = (more: object = {}): Record<string, unknown> => jobBody("nightly", { Type: "batch", Periodic: { Enabled: true, Specs: ["*/10 * * * *"], SpecType: "cron", TimeZone: "UTC", ...more } });
+  const nightly = (more: object = {}): Record<string, unknown> =>
+    jobBody("nightly", {
+      Type: "batch",
+      Periodic: { Enabled: true, Specs: ["*/10 * * * *"], SpecType: "cron", TimeZone: "UTC", ...more },
+    });
 
   it("start a child at each time, and nothing before", async () => {
     const reply = await h.submit(nightly());
@@ -71,7 +79,11 @@ describe("periodic jobs", () => {
 });
 
 describe("parameterized jobs", () => {
-  const resize = (more: object = {}): Record<string, unknown> => jobBody("resize", { Type: "batch", ParameterizedJob: { Payload: "optional", MetaRequired: ["size"], MetaOptional: ["format"], ...more } });
+  const resize = (more: object = {}): Record<string, unknown> =>
+    jobBody("resize", {
+      Type: "batch",
+      ParameterizedJob: { Payload: "optional", MetaRequired: ["size"], MetaOptional: ["format"], ...more },
+    });
 
   it("run an instance for each dispatch, with its meta and payload", async () => {
     await h.submit(resize());
@@ -80,25 +92,43 @@ describe("parameterized jobs", () => {
     await h.settle();
     expect(reply.dispatchedJobId).toMatch(/^resize\/dispatch-\d+-/);
     const child = h.job(reply.dispatchedJobId);
-    expect(child).toMatchObject({ ParentID: "resize", Dispatched: true, Payload: "aGk=", Meta: { size: "10" }, Priority: 70, Status: "running" });
+    expect(child).toMatchObject({
+      ParentID: "resize",
+      Dispatched: true,
+      Payload: "aGk=",
+      Meta: { size: "10" },
+      Priority: 70,
+      Status: "running",
+    });
     expect(h.live(child.ID)).toHaveLength(1);
     expect(summaryOf("resize")).toEqual({ Pending: 0, Running: 1, Dead: 0 });
   });
 
   it("check what a dispatch gives", async () => {
     await h.submit(resize());
-    const dispatch = (meta: Record<string, string>, payload: string | null = null): Promise<unknown> => h.server.dispatch("default", "resize", { payload, meta });
+    const dispatch = (meta: Record<string, string>, payload: string | null = null): Promise<unknown> =>
+      h.server.dispatch("default", "resize", { payload, meta });
     await expect(dispatch({})).rejects.toThrow("Dispatch did not provide required meta keys: [size]");
-    await expect(dispatch({ size: "1", b: "", a: "" })).rejects.toThrow("Dispatch request included unpermitted metadata keys: [a b]");
-    await expect(dispatch({ size: "1" }, Buffer.alloc(70_000).toString("base64"))).rejects.toThrow("Payload exceeds maximum size");
-    await expect(h.server.dispatch("default", "none", { payload: null, meta: {} })).rejects.toThrow("parameterized job not found");
-    await expect(h.server.dispatch("default", "resize", { payload: null, meta: { size: "1" }, idPrefixTemplate: "x" })).rejects.toMatchObject({ code: "ERR_OUTRIDER_SERVER_UNSUPPORTED" });
+    await expect(dispatch({ size: "1", b: "", a: "" })).rejects.toThrow(
+      "Dispatch request included unpermitted metadata keys: [a b]",
+    );
+    await expect(dispatch({ size: "1" }, Buffer.alloc(70_000).toString("base64"))).rejects.toThrow(
+      "Payload exceeds maximum size",
+    );
+    await expect(h.server.dispatch("default", "none", { payload: null, meta: {} })).rejects.toThrow(
+      "parameterized job not found",
+    );
+    await expect(
+      h.server.dispatch("default", "resize", { payload: null, meta: { size: "1" }, idPrefixTemplate: "x" }),
+    ).rejects.toMatchObject({ code: "ERR_OUTRIDER_SERVER_UNSUPPORTED" });
     await h.submit(resize({ Payload: "required" }));
     await expect(dispatch({ size: "1" })).rejects.toThrow("Payload is not provided but required");
     await h.submit(resize({ Payload: "forbidden" }));
     await expect(dispatch({ size: "1" }, "aGk=")).rejects.toThrow("Payload is not allowed");
     await h.submit(jobBody("plain"));
-    await expect(h.server.dispatch("default", "plain", { payload: null, meta: {} })).rejects.toThrow("is not a parameterized job");
+    await expect(h.server.dispatch("default", "plain", { payload: null, meta: {} })).rejects.toThrow(
+      "is not a parameterized job",
+    );
     await h.server.deregister("default", "resize");
     await expect(dispatch({ size: "1" })).rejects.toThrow("is stopped");
     await expect(h.server.evaluate("default", "resize")).rejects.toThrow("can't evaluate parameterized job");
@@ -156,9 +186,19 @@ describe("forgetting what has ended", () => {
     const signal = new AbortController().signal;
     await h.submit(jobBody("b", { Type: "batch" }));
     await h.report(h.live("b")[0]!, "complete");
-    const before = await h.server.link.watchAllocs({ nodeId: h.allocs("b")[0]!.NodeID, minIndex: 0, waitMs: 1, signal });
+    const before = await h.server.link.watchAllocs({
+      nodeId: h.allocs("b")[0]!.NodeID,
+      minIndex: 0,
+      waitMs: 1,
+      signal,
+    });
     await h.server.collectGarbage();
-    const after = await h.server.link.watchAllocs({ nodeId: "11111111-1111-1111-1111-111111111111", minIndex: before.index, waitMs: 1, signal });
+    const after = await h.server.link.watchAllocs({
+      nodeId: "11111111-1111-1111-1111-111111111111",
+      minIndex: before.index,
+      waitMs: 1,
+      signal,
+    });
     expect(after.index).toBeGreaterThan(before.index);
     expect(after.allocs.size).toBe(0);
   });
@@ -168,7 +208,8 @@ describe("a store that fails", () => {
   it("changes nothing, tells the caller, and the scheduler goes on later", async () => {
     const write = h.store.write.bind(h.store);
     let broken = true;
-    (h.store as { write: typeof write }).write = (batch) => (broken ? Promise.reject(Object.assign(new Error("full"), { code: "ERR_OUTRIDER_STATE_FULL" })) : write(batch));
+    (h.store as { write: typeof write }).write = (batch) =>
+      broken ? Promise.reject(Object.assign(new Error("full"), { code: "ERR_OUTRIDER_STATE_FULL" })) : write(batch);
     await expect(h.server.register(jobBody("web"))).rejects.toThrow("full");
     expect(h.job("web")).toBeUndefined();
     broken = false;

@@ -16,23 +16,59 @@ export function testNode(more: Partial<Node> = {}): Node {
     Name: "node1",
     Datacenter: "dc1",
     NodePool: "default",
-    Attributes: { "kernel.name": "linux", "cpu.arch": "amd64", "nomad.version": "2.0.5", "nomad.service_discovery": "true", "os.signals": "SIGHUP,SIGINT,SIGTERM", "unique.network.ip-address": "127.0.0.1", "driver.raw_exec": "1" },
+    Attributes: {
+      "kernel.name": "linux",
+      "cpu.arch": "amd64",
+      "nomad.version": "2.0.5",
+      "nomad.service_discovery": "true",
+      "os.signals": "SIGHUP,SIGINT,SIGTERM",
+      "unique.network.ip-address": "127.0.0.1",
+      "driver.raw_exec": "1",
+    },
     Meta: { rack: "r1" },
-    Drivers: { raw_exec: { Attributes: {}, Detected: true, Healthy: true, HealthDescription: "Healthy", UpdateTime: null } },
-    NodeResources: { Cpu: { CpuShares: 1000, TotalCpuCores: 2, ReservableCpuCores: [0, 1] }, Memory: { MemoryMB: 1000 }, Disk: { DiskMB: 10_000 }, MinDynamicPort: 20_000, MaxDynamicPort: 20_003 },
+    Drivers: {
+      raw_exec: { Attributes: {}, Detected: true, Healthy: true, HealthDescription: "Healthy", UpdateTime: null },
+    },
+    NodeResources: {
+      Cpu: { CpuShares: 1000, TotalCpuCores: 2, ReservableCpuCores: [0, 1] },
+      Memory: { MemoryMB: 1000 },
+      Disk: { DiskMB: 10_000 },
+      MinDynamicPort: 20_000,
+      MaxDynamicPort: 20_003,
+    },
     SchedulingEligibility: "eligible",
     ...more,
   } as never);
 }
 
 /** A submitted job body. */
-export function jobBody(id: string, more: Record<string, unknown> = {}, group: Record<string, unknown> = {}, task: Record<string, unknown> = {}): Record<string, unknown> {
+export function jobBody(
+  id: string,
+  more: Record<string, unknown> = {},
+  group: Record<string, unknown> = {},
+  task: Record<string, unknown> = {},
+): Record<string, unknown> {
   return {
     ID: id,
     Name: id,
     Type: "service",
     Datacenters: ["*"],
-    TaskGroups: [{ Name: "g", Count: 1, Tasks: [{ Name: "t", Driver: "raw_exec", Config: { command: "/bin/sleep", args: ["60"] }, Resources: { CPU: 100, MemoryMB: 100 }, ...task }], ...group }],
+    TaskGroups: [
+      {
+        Name: "g",
+        Count: 1,
+        Tasks: [
+          {
+            Name: "t",
+            Driver: "raw_exec",
+            Config: { command: "/bin/sleep", args: ["60"] },
+            Resources: { CPU: 100, MemoryMB: 100 },
+            ...task,
+          },
+        ],
+        ...group,
+      },
+    ],
     ...more,
   };
 }
@@ -93,7 +129,10 @@ export class ServerHarness {
     await this.settle();
   }
 
-  async submit(body: Record<string, unknown>, o: Parameters<EmbeddedServer["register"]>[1] = {}): ReturnType<EmbeddedServer["register"]> {
+  async submit(
+    body: Record<string, unknown>,
+    o: Parameters<EmbeddedServer["register"]>[1] = {},
+  ): ReturnType<EmbeddedServer["register"]> {
     const reply = await this.server.register(body, o);
     await this.settle();
     return reply;
@@ -104,19 +143,28 @@ export class ServerHarness {
   }
 
   allocs(jobId: string, group?: string): Allocation[] {
-    return this.server.state.tables.allocs.by("job", jobKey("default", jobId)).filter((a) => group === undefined || a.TaskGroup === group).sort((a, b) => a.CreateIndex - b.CreateIndex || (a.ID < b.ID ? -1 : 1));
+    return this.server.state.tables.allocs
+      .by("job", jobKey("default", jobId))
+      .filter((a) => group === undefined || a.TaskGroup === group)
+      .sort((a, b) => a.CreateIndex - b.CreateIndex || (a.ID < b.ID ? -1 : 1));
   }
 
   live(jobId: string): Allocation[] {
-    return this.allocs(jobId).filter((a) => a.DesiredStatus === "run" && !["complete", "failed", "lost"].includes(a.ClientStatus));
+    return this.allocs(jobId).filter(
+      (a) => a.DesiredStatus === "run" && !["complete", "failed", "lost"].includes(a.ClientStatus),
+    );
   }
 
   evals(jobId: string): ReturnType<EmbeddedServer["state"]["tables"]["evals"]["by"]> {
-    return this.server.state.tables.evals.by("job", jobKey("default", jobId)).sort((a, b) => a.CreateIndex - b.CreateIndex);
+    return this.server.state.tables.evals
+      .by("job", jobKey("default", jobId))
+      .sort((a, b) => a.CreateIndex - b.CreateIndex);
   }
 
   deployments(jobId: string): ReturnType<EmbeddedServer["state"]["tables"]["deployments"]["by"]> {
-    return this.server.state.tables.deployments.by("job", jobKey("default", jobId)).sort((a, b) => a.CreateIndex - b.CreateIndex);
+    return this.server.state.tables.deployments
+      .by("job", jobKey("default", jobId))
+      .sort((a, b) => a.CreateIndex - b.CreateIndex);
   }
 
   summary(jobId: string): Record<string, number> | undefined {
@@ -126,13 +174,44 @@ export class ServerHarness {
   async report(alloc: Allocation, status: string, more: Partial<AllocUpdate> = {}): Promise<void> {
     const now = new Date(this.clock.now()).toISOString();
     const dead = status !== "running" && status !== "pending";
-    const states: Record<string, TaskState> = Object.fromEntries((alloc.Job?.TaskGroups?.find((g) => g.Name === alloc.TaskGroup)?.Tasks ?? []).map((t) => [t.Name, make(TaskStateStruct, { State: dead ? "dead" : status, Failed: status === "failed", StartedAt: now, FinishedAt: dead ? now : null })]));
-    await this.server.link.updateAllocs([{ ID: alloc.ID, NodeID: NODE_ID, ClientStatus: status, ClientDescription: status, TaskStates: states, DeploymentStatus: alloc.DeploymentStatus, NetworkStatus: null, ...more }], { signal: new AbortController().signal });
+    const states: Record<string, TaskState> = Object.fromEntries(
+      (alloc.Job?.TaskGroups?.find((g) => g.Name === alloc.TaskGroup)?.Tasks ?? []).map((t) => [
+        t.Name,
+        make(TaskStateStruct, {
+          State: dead ? "dead" : status,
+          Failed: status === "failed",
+          StartedAt: now,
+          FinishedAt: dead ? now : null,
+        }),
+      ]),
+    );
+    await this.server.link.updateAllocs(
+      [
+        {
+          ID: alloc.ID,
+          NodeID: NODE_ID,
+          ClientStatus: status,
+          ClientDescription: status,
+          TaskStates: states,
+          DeploymentStatus: alloc.DeploymentStatus,
+          NetworkStatus: null,
+          ...more,
+        },
+      ],
+      { signal: new AbortController().signal },
+    );
     await this.settle();
   }
 
   health(healthy: boolean): Partial<AllocUpdate> {
-    return { DeploymentStatus: { Healthy: healthy, Timestamp: new Date(this.clock.now()).toISOString(), Canary: false, ModifyIndex: 0 } };
+    return {
+      DeploymentStatus: {
+        Healthy: healthy,
+        Timestamp: new Date(this.clock.now()).toISOString(),
+        Canary: false,
+        ModifyIndex: 0,
+      },
+    };
   }
 
   /** Plays a well-behaved node: stops what is to stop, runs what is to run, reports it healthy. */
@@ -146,7 +225,13 @@ export class ServerHarness {
         } else if (alloc.DesiredStatus === "run" && alloc.ClientStatus === "pending") {
           await this.report(alloc, "running", healthy ? this.health(true) : {});
           changed = true;
-        } else if (healthy && alloc.DesiredStatus === "run" && alloc.ClientStatus === "running" && alloc.DeploymentID !== "" && alloc.DeploymentStatus?.Healthy !== true) {
+        } else if (
+          healthy &&
+          alloc.DesiredStatus === "run" &&
+          alloc.ClientStatus === "running" &&
+          alloc.DeploymentID !== "" &&
+          alloc.DeploymentStatus?.Healthy !== true
+        ) {
           await this.report(alloc, "running", this.health(true));
           changed = true;
         }

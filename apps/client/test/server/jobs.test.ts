@@ -13,16 +13,31 @@ describe("jobs on the embedded server", () => {
   it("places a new service with a deployment, and counts it healthy to the end", async () => {
     const reply = await h.submit(jobBody("web", {}, { Count: 2 }));
     const [evaluation] = h.evals("web");
-    expect(evaluation).toMatchObject({ ID: reply.evalId, TriggeredBy: "job-register", Status: "complete", JobModifyIndex: reply.jobModifyIndex, QueuedAllocations: { g: 0 }, PlanAnnotations: { DesiredTGUpdates: { g: { Place: 2, Ignore: 0, Stop: 0 } } } });
+    expect(evaluation).toMatchObject({
+      ID: reply.evalId,
+      TriggeredBy: "job-register",
+      Status: "complete",
+      JobModifyIndex: reply.jobModifyIndex,
+      QueuedAllocations: { g: 0 },
+      PlanAnnotations: { DesiredTGUpdates: { g: { Place: 2, Ignore: 0, Stop: 0 } } },
+    });
     expect(h.allocs("web").map((a) => [a.Name, a.DesiredStatus, a.ClientStatus, a.NodeID])).toEqual([
       ["web.g[0]", "run", "pending", NODE_ID],
       ["web.g[1]", "run", "pending", NODE_ID],
     ]);
     expect(h.job("web").Status).toBe("running");
     expect(h.summary("web")).toMatchObject({ Starting: 2, Running: 0, Queued: 0 });
-    expect(h.deployments("web")[0]).toMatchObject({ Status: "running", StatusDescription: "Deployment is running", TaskGroups: { g: { DesiredTotal: 2, PlacedAllocs: 2, HealthyAllocs: 0 } } });
+    expect(h.deployments("web")[0]).toMatchObject({
+      Status: "running",
+      StatusDescription: "Deployment is running",
+      TaskGroups: { g: { DesiredTotal: 2, PlacedAllocs: 2, HealthyAllocs: 0 } },
+    });
     await h.obey("web");
-    expect(h.deployments("web")[0]).toMatchObject({ Status: "successful", StatusDescription: "Deployment completed successfully", TaskGroups: { g: { HealthyAllocs: 2 } } });
+    expect(h.deployments("web")[0]).toMatchObject({
+      Status: "successful",
+      StatusDescription: "Deployment completed successfully",
+      TaskGroups: { g: { HealthyAllocs: 2 } },
+    });
     expect(h.job("web").Stable).toBe(true);
     expect(h.summary("web")).toMatchObject({ Starting: 0, Running: 2 });
   });
@@ -57,7 +72,10 @@ describe("jobs on the embedded server", () => {
     expect(more).toEqual([]);
     expect(after).toMatchObject({ ID: before!.ID, DesiredStatus: "run", Job: { Version: 1 }, DeploymentStatus: null });
     expect(after!.AllocModifyIndex).toBeGreaterThan(before!.AllocModifyIndex);
-    expect(h.evals("web").at(-1)!.PlanAnnotations!.DesiredTGUpdates!["g"]).toMatchObject({ InPlaceUpdate: 1, DestructiveUpdate: 0 });
+    expect(h.evals("web").at(-1)!.PlanAnnotations!.DesiredTGUpdates!["g"]).toMatchObject({
+      InPlaceUpdate: 1,
+      DestructiveUpdate: 0,
+    });
     await h.obey("web");
     expect(h.deployments("web").map((d) => d.Status)).toEqual(["successful", "successful"]);
   });
@@ -69,14 +87,20 @@ describe("jobs on the embedded server", () => {
     expect(h.allocs("web").filter((a) => a.Job!.Version === 1)).toHaveLength(1);
     const [stopped] = h.allocs("web").filter((a) => a.DesiredStatus === "stop");
     const [fresh] = h.allocs("web").filter((a) => a.Job!.Version === 1);
-    expect(stopped).toMatchObject({ DesiredDescription: "alloc is being updated due to job update", NextAllocation: fresh!.ID });
+    expect(stopped).toMatchObject({
+      DesiredDescription: "alloc is being updated due to job update",
+      NextAllocation: fresh!.ID,
+    });
     expect(fresh).toMatchObject({ PreviousAllocation: stopped!.ID, Name: stopped!.Name });
     await h.report(stopped!, "complete");
     await h.report(fresh!, "running");
     expect(h.allocs("web").filter((a) => a.Job!.Version === 1)).toHaveLength(1);
     await h.obey("web");
     expect(h.live("web").map((a) => a.Job!.Version)).toEqual([1, 1, 1]);
-    expect(h.deployments("web").at(-1)).toMatchObject({ Status: "successful", TaskGroups: { g: { PlacedAllocs: 3, HealthyAllocs: 3 } } });
+    expect(h.deployments("web").at(-1)).toMatchObject({
+      Status: "successful",
+      TaskGroups: { g: { PlacedAllocs: 3, HealthyAllocs: 3 } },
+    });
   });
 
   it("cancels a deployment when a newer version comes", async () => {
@@ -89,13 +113,24 @@ describe("jobs on the embedded server", () => {
   });
 
   it("fails a deployment that makes no progress, and goes back to the stable version when asked to", async () => {
-    const update = { Update: { MaxParallel: 1, AutoRevert: true, MinHealthyTime: 1_000_000_000, HealthyDeadline: 10_000_000_000, ProgressDeadline: 60_000_000_000 } };
+    const update = {
+      Update: {
+        MaxParallel: 1,
+        AutoRevert: true,
+        MinHealthyTime: 1_000_000_000,
+        HealthyDeadline: 10_000_000_000,
+        ProgressDeadline: 60_000_000_000,
+      },
+    };
     await h.submit(jobBody("web", {}, update));
     await h.obey("web");
     await h.submit(jobBody("web", {}, update, { Env: { BAD: "1" } }));
     await h.obey("web", false);
     await h.advance(61_000);
-    expect(h.deployments("web")[1]).toMatchObject({ Status: "failed", StatusDescription: "Failed due to progress deadline - rolling back to job version 0" });
+    expect(h.deployments("web")[1]).toMatchObject({
+      Status: "failed",
+      StatusDescription: "Failed due to progress deadline - rolling back to job version 0",
+    });
     expect(h.job("web")).toMatchObject({ Version: 2 });
     expect(h.job("web").TaskGroups![0]!.Tasks![0]!.Env).toBeNull();
     await h.obey("web");
@@ -107,14 +142,27 @@ describe("jobs on the embedded server", () => {
     expect(h.evals("web").some((e) => e.Status === "blocked")).toBe(true);
     const reply = await h.server.deregister("default", "web");
     await h.settle();
-    expect(h.evals("web").find((e) => e.ID === reply.evalId)).toMatchObject({ TriggeredBy: "job-deregister", Status: "complete" });
-    expect(h.allocs("web").every((a) => a.DesiredStatus === "stop" && a.DesiredDescription === "alloc not needed due to job update")).toBe(true);
-    expect(h.deployments("web")[0]).toMatchObject({ Status: "cancelled", StatusDescription: "Cancelled because job is stopped" });
+    expect(h.evals("web").find((e) => e.ID === reply.evalId)).toMatchObject({
+      TriggeredBy: "job-deregister",
+      Status: "complete",
+    });
+    expect(
+      h
+        .allocs("web")
+        .every((a) => a.DesiredStatus === "stop" && a.DesiredDescription === "alloc not needed due to job update"),
+    ).toBe(true);
+    expect(h.deployments("web")[0]).toMatchObject({
+      Status: "cancelled",
+      StatusDescription: "Cancelled because job is stopped",
+    });
     expect(h.job("web")).toMatchObject({ Stop: true, Version: 1, Status: "running" });
     await h.obey("web");
     expect(h.job("web").Status).toBe("dead");
     expect(h.evals("web").every((e) => e.Status !== "blocked" && e.Status !== "pending")).toBe(true);
-    await expect(h.server.deregister("default", "nope")).rejects.toMatchObject({ code: "ERR_OUTRIDER_SERVER_NOT_FOUND", message: "job not found" });
+    await expect(h.server.deregister("default", "nope")).rejects.toMatchObject({
+      code: "ERR_OUTRIDER_SERVER_NOT_FOUND",
+      message: "job not found",
+    });
   });
 
   it("purges a job and still ends its instances", async () => {
@@ -153,19 +201,34 @@ describe("jobs on the embedded server", () => {
   });
 
   it("checks the index that a client enforces", async () => {
-    await expect(h.server.register(jobBody("web"), { enforceIndex: true, jobModifyIndex: 5 })).rejects.toThrow("Enforcing job modify index 5: job does not exist");
+    await expect(h.server.register(jobBody("web"), { enforceIndex: true, jobModifyIndex: 5 })).rejects.toThrow(
+      "Enforcing job modify index 5: job does not exist",
+    );
     const reply = await h.submit(jobBody("web"), { enforceIndex: true, jobModifyIndex: 0 });
-    await expect(h.server.register(jobBody("web"), { enforceIndex: true, jobModifyIndex: 0 })).rejects.toThrow("Enforcing job modify index 0: job already exists");
-    await expect(h.server.register(jobBody("web"), { enforceIndex: true, jobModifyIndex: 1 })).rejects.toThrow(`Enforcing job modify index 1: job exists with conflicting job modify index: ${reply.jobModifyIndex}`);
+    await expect(h.server.register(jobBody("web"), { enforceIndex: true, jobModifyIndex: 0 })).rejects.toThrow(
+      "Enforcing job modify index 0: job already exists",
+    );
+    await expect(h.server.register(jobBody("web"), { enforceIndex: true, jobModifyIndex: 1 })).rejects.toThrow(
+      `Enforcing job modify index 1: job exists with conflicting job modify index: ${reply.jobModifyIndex}`,
+    );
     await h.submit(jobBody("web", { Priority: 60 }), { enforceIndex: true, jobModifyIndex: reply.jobModifyIndex });
   });
 
   it("refuses a job with anything wrong, whole, with every error in it", async () => {
-    await expect(h.server.register(jobBody("web", { Datacenters: [] }, {}, { Driver: "docker", KillSignal: "SIGNOPE" }))).rejects.toMatchObject({ code: "ERR_OUTRIDER_SERVER_INVALID", message: expect.stringMatching(/errors occurred:\n\t\* /) });
-    await expect(h.server.register(jobBody("web", {}, { Tasks: [{ Name: "..", Driver: "raw_exec" }] }))).rejects.toMatchObject({ code: "ERR_OUTRIDER_SERVER_INVALID" });
+    await expect(
+      h.server.register(jobBody("web", { Datacenters: [] }, {}, { Driver: "docker", KillSignal: "SIGNOPE" })),
+    ).rejects.toMatchObject({
+      code: "ERR_OUTRIDER_SERVER_INVALID",
+      message: expect.stringMatching(/errors occurred:\n\t\* /),
+    });
+    await expect(
+      h.server.register(jobBody("web", {}, { Tasks: [{ Name: "..", Driver: "raw_exec" }] })),
+    ).rejects.toMatchObject({ code: "ERR_OUTRIDER_SERVER_INVALID" });
     await expect(h.server.register(jobBody("a\nb"))).rejects.toMatchObject({ code: "ERR_OUTRIDER_SERVER_INVALID" });
     await expect(h.server.register(jobBody("web", {}, { Update: { Canary: 1 } }))).rejects.toThrow("canaries");
-    await expect(h.server.register(jobBody("web", {}, { EphemeralDisk: { Sticky: true, SizeMB: 10 } }))).rejects.toThrow("ephemeral_disk");
+    await expect(
+      h.server.register(jobBody("web", {}, { EphemeralDisk: { Sticky: true, SizeMB: 10 } })),
+    ).rejects.toThrow("ephemeral_disk");
     await expect(h.server.register(jobBody("web", { Region: "mars" }))).rejects.toThrow("mars");
     expect(h.job("web")).toBeUndefined();
     expect(h.server.state.tables.evals.size).toBe(0);
@@ -178,7 +241,9 @@ describe("jobs on the embedded server", () => {
     await h.obey("web");
     await expect(h.server.revert("default", "web", 1)).rejects.toThrow("can't revert to current version");
     await expect(h.server.revert("default", "web", 9)).rejects.toThrow("at version 9 not found");
-    await expect(h.server.revert("default", "web", 0, { enforcePriorVersion: 0 })).rejects.toThrow("enforcing version 0");
+    await expect(h.server.revert("default", "web", 0, { enforcePriorVersion: 0 })).rejects.toThrow(
+      "enforcing version 0",
+    );
     await expect(h.server.revert("default", "none", 0)).rejects.toThrow("job not found");
     await h.server.revert("default", "web", 0);
     await h.settle();
@@ -198,7 +263,15 @@ describe("jobs on the embedded server", () => {
   });
 
   it("ends the instances of a group that is taken out of a job", async () => {
-    const groups = (names: string[]): object => ({ TaskGroups: names.map((Name) => ({ Name, Count: 1, Tasks: [{ Name: "t", Driver: "raw_exec", Config: { command: "/bin/true" }, Resources: { CPU: 10, MemoryMB: 10 } }] })) });
+    const groups = (names: string[]): object => ({
+      TaskGroups: names.map((Name) => ({
+        Name,
+        Count: 1,
+        Tasks: [
+          { Name: "t", Driver: "raw_exec", Config: { command: "/bin/true" }, Resources: { CPU: 10, MemoryMB: 10 } },
+        ],
+      })),
+    });
     await h.submit(jobBody("web", groups(["a", "b"]) as never));
     await h.submit(jobBody("web", groups(["a"]) as never));
     expect(h.allocs("web", "b")[0]).toMatchObject({ DesiredStatus: "stop" });
@@ -209,7 +282,10 @@ describe("jobs on the embedded server", () => {
     await h.submit(jobBody("web"));
     await h.obey("web");
     for (let i = 1; i <= 9; i++) await h.submit(jobBody("web", { Priority: 50 + i }));
-    const versions = h.server.state.tables.versions.by("job", "default\nweb").map((v) => v.Version).sort((a, b) => a - b);
+    const versions = h.server.state.tables.versions
+      .by("job", "default\nweb")
+      .map((v) => v.Version)
+      .sort((a, b) => a - b);
     expect(versions).toEqual([0, 4, 5, 6, 7, 8, 9]);
   });
 
@@ -244,7 +320,12 @@ describe("jobs on the embedded server", () => {
       await k.submit(jobBody("web", {}, { Count: 2 }));
       await k.obey("web");
       await k.submit(jobBody("web", {}, { Count: 2 }, { Env: { A: "2" } }));
-      const before = { index: k.server.state.index, allocs: k.allocs("web"), evals: k.evals("web"), deployments: k.deployments("web") };
+      const before = {
+        index: k.server.state.index,
+        allocs: k.allocs("web"),
+        evals: k.evals("web"),
+        deployments: k.deployments("web"),
+      };
       await k.server[Symbol.asyncDispose]();
       await store[Symbol.asyncDispose]();
       const again = await openJournalStore({ dir });

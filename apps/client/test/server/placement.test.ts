@@ -9,7 +9,8 @@ let h: ServerHarness;
 beforeEach(async () => void (h = await new ServerHarness().start()));
 afterEach(() => h.server[Symbol.asyncDispose]());
 
-const check = (LTarget: string, Operand: string, RTarget: string): boolean => meetsConstraint({ LTarget, Operand, RTarget } as Constraint, testNode());
+const check = (LTarget: string, Operand: string, RTarget: string): boolean =>
+  meetsConstraint({ LTarget, Operand, RTarget } as Constraint, testNode());
 
 describe("constraints", () => {
   it.each([
@@ -77,7 +78,9 @@ describe("constraints", () => {
     ["1.5.0", "~> 1.5", "semver", undefined],
     ["x", "1", "version", undefined],
     ["1", "huh 1 2", "version", undefined],
-  ] as const)("version %s against %s (%s) is %s", (version, wanted, mode, met) => expect(meetsVersion(version, wanted, mode)).toBe(met));
+  ] as const)("version %s against %s (%s) is %s", (version, wanted, mode, met) =>
+    expect(meetsVersion(version, wanted, mode)).toBe(met),
+  );
 
   it("knows datacenters with stars, and port lists", () => {
     expect(inDatacenter(["dc2", "d*"], "dc1")).toBe(true);
@@ -94,9 +97,19 @@ describe("placement on one node", () => {
     await h.submit(jobBody("a", {}, {}, { Resources: { CPU: 10, MemoryMB: 800 } }));
     await h.submit(jobBody("b", {}, {}, { Resources: { CPU: 10, MemoryMB: 300 } }));
     expect(h.live("b")).toEqual([]);
-    expect(failed("b")).toMatchObject({ NodesEvaluated: 1, NodesExhausted: 1, DimensionExhausted: { memory: 1 }, NodesAvailable: { dc1: 1 }, ResourcesExhausted: { t: { MemoryMB: 300 } } });
+    expect(failed("b")).toMatchObject({
+      NodesEvaluated: 1,
+      NodesExhausted: 1,
+      DimensionExhausted: { memory: 1 },
+      NodesAvailable: { dc1: 1 },
+      ResourcesExhausted: { t: { MemoryMB: 300 } },
+    });
     const blocked = h.evals("b").find((e) => e.Status === "blocked")!;
-    expect(blocked).toMatchObject({ TriggeredBy: "queued-allocs", StatusDescription: "created to place remaining allocations", PreviousEval: h.evals("b")[0]!.ID });
+    expect(blocked).toMatchObject({
+      TriggeredBy: "queued-allocs",
+      StatusDescription: "created to place remaining allocations",
+      PreviousEval: h.evals("b")[0]!.ID,
+    });
     expect(h.evals("b")[0]!.BlockedEval).toBe(blocked.ID);
     expect(h.summary("b")).toMatchObject({ Queued: 1 });
     expect(h.job("b").Status).toBe("running");
@@ -118,7 +131,9 @@ describe("placement on one node", () => {
   });
 
   it("names a constraint, a driver or a datacenter that keeps a job off the node", async () => {
-    await h.submit(jobBody("a", { Constraints: [{ LTarget: "${attr.kernel.name}", Operand: "=", RTarget: "windows" }] }));
+    await h.submit(
+      jobBody("a", { Constraints: [{ LTarget: "${attr.kernel.name}", Operand: "=", RTarget: "windows" }] }),
+    );
     expect(failed("a")).toMatchObject({ NodesFiltered: 1, ConstraintFiltered: { "${attr.kernel.name} = windows": 1 } });
     await h.submit(jobBody("b", { Datacenters: ["mars"] }));
     expect(failed("b")).toMatchObject({ NodesEvaluated: 0, NodesAvailable: { dc1: 0 } });
@@ -142,11 +157,13 @@ describe("placement on one node", () => {
   });
 
   it("gives out dynamic ports once each, and static ones once", async () => {
-    const networks = (n: number): object => ({ Networks: [{ DynamicPorts: Array.from({ length: n }, (_, i) => ({ Label: `p${i}`, To: i === 0 ? -1 : 80 })) }] });
+    const networks = (n: number): object => ({
+      Networks: [{ DynamicPorts: Array.from({ length: n }, (_, i) => ({ Label: `p${i}`, To: i === 0 ? -1 : 80 })) }],
+    });
     await h.submit(jobBody("a", {}, networks(3) as never));
     await h.submit(jobBody("b", {}, networks(2) as never));
     const ports = h.allocs("a")[0]!.AllocatedResources!.Shared.Ports!;
-    expect(ports.map((p) => p.Value).sort()).toEqual([20_000, 20_001, 20_002]);
+    expect(ports.map((p) => p.Value).toSorted((a, b) => a - b)).toEqual([20_000, 20_001, 20_002]);
     expect(ports[0]!.To).toBe(ports[0]!.Value);
     expect(ports[1]).toMatchObject({ To: 80, HostIP: "127.0.0.1" });
     expect(h.allocs("a")[0]!.Resources!.Networks![0]!.DynamicPorts![0]!.Value).toBe(ports[0]!.Value);
@@ -170,24 +187,56 @@ describe("placement on one node", () => {
   });
 
   it("bounds instances by distinct_hosts and distinct_property", async () => {
-    await h.submit(jobBody("a", { Constraints: [{ Operand: "distinct_hosts", LTarget: "", RTarget: "true" }] }, { Count: 2 }));
+    await h.submit(
+      jobBody("a", { Constraints: [{ Operand: "distinct_hosts", LTarget: "", RTarget: "true" }] }, { Count: 2 }),
+    );
     expect(h.live("a")).toHaveLength(1);
-    await h.submit(jobBody("b", {}, { Count: 3, Constraints: [{ Operand: "distinct_property", LTarget: "${meta.rack}", RTarget: "2" }] }));
+    await h.submit(
+      jobBody(
+        "b",
+        {},
+        { Count: 3, Constraints: [{ Operand: "distinct_property", LTarget: "${meta.rack}", RTarget: "2" }] },
+      ),
+    );
     expect(h.live("b")).toHaveLength(2);
     expect(h.evals("b")[0]!.FailedTGAllocs!["g"]).toMatchObject({ NodesFiltered: 1 });
   });
 
   it("counts tasks that do not run at the same time once", async () => {
-    const task = (Name: string, Lifecycle: object | null): object => ({ Name, Lifecycle, Driver: "raw_exec", Config: { command: "/bin/true" }, Resources: { CPU: 10, MemoryMB: 600 } });
-    await h.submit(jobBody("a", {}, { Tasks: [task("pre", { Hook: "prestart", Sidecar: false }), task("main", null), task("post", { Hook: "poststop" })] }));
+    const task = (Name: string, Lifecycle: object | null): object => ({
+      Name,
+      Lifecycle,
+      Driver: "raw_exec",
+      Config: { command: "/bin/true" },
+      Resources: { CPU: 10, MemoryMB: 600 },
+    });
+    await h.submit(
+      jobBody(
+        "a",
+        {},
+        {
+          Tasks: [
+            task("pre", { Hook: "prestart", Sidecar: false }),
+            task("main", null),
+            task("post", { Hook: "poststop" }),
+          ],
+        },
+      ),
+    );
     expect(h.live("a")).toHaveLength(1);
-    await h.submit(jobBody("b", {}, { Tasks: [task("side", { Hook: "prestart", Sidecar: true }), task("main", null)] }));
+    await h.submit(
+      jobBody("b", {}, { Tasks: [task("side", { Hook: "prestart", Sidecar: true }), task("main", null)] }),
+    );
     expect(h.live("b")).toHaveLength(0);
   });
 
   it("adds the constraints that kill signals imply", async () => {
     await h.submit(jobBody("a", {}, {}, { KillSignal: "SIGUSR1" }));
-    expect(h.job("a").TaskGroups![0]!.Constraints).toContainEqual({ LTarget: "${attr.os.signals}", RTarget: "SIGUSR1", Operand: "set_contains" });
+    expect(h.job("a").TaskGroups![0]!.Constraints).toContainEqual({
+      LTarget: "${attr.os.signals}",
+      RTarget: "SIGUSR1",
+      Operand: "set_contains",
+    });
     expect(h.live("a")).toEqual([]);
     await h.submit(jobBody("a", {}, {}, { KillSignal: "SIGTERM" }));
     expect(h.live("a")).toHaveLength(1);
@@ -203,7 +252,9 @@ describe("placement on one node", () => {
     alloc!.Job!.ID = "changed by the receiver";
     expect(h.allocs("a")[0]!.Job!.ID).toBe("a");
     let later: typeof first | undefined;
-    void h.server.link.watchAllocs({ nodeId: NODE_ID, minIndex: first.index, waitMs: 60_000, signal }).then((r) => (later = r));
+    void h.server.link
+      .watchAllocs({ nodeId: NODE_ID, minIndex: first.index, waitMs: 60_000, signal })
+      .then((r) => (later = r));
     await h.report(h.allocs("a")[0]!, "running");
     expect(later).toBeUndefined();
     await h.submit(jobBody("b"));
@@ -212,14 +263,23 @@ describe("placement on one node", () => {
     await h.advance(600);
     expect((await same).index).toBe(later!.index);
     const gone = new AbortController();
-    const aborted = h.server.link.watchAllocs({ nodeId: NODE_ID, minIndex: later!.index, waitMs: 500_000, signal: gone.signal });
+    const aborted = h.server.link.watchAllocs({
+      nodeId: NODE_ID,
+      minIndex: later!.index,
+      waitMs: 500_000,
+      signal: gone.signal,
+    });
     gone.abort(new Error("bye"));
     await expect(aborted).rejects.toThrow("bye");
   });
 
   it("keeps a node's events, and one node alone", async () => {
     const signal = new AbortController().signal;
-    await h.server.link.emitNodeEvents(NODE_ID, [{ Subsystem: "Driver", Message: "m", Details: null, Timestamp: null, CreateIndex: 0 }], { signal });
+    await h.server.link.emitNodeEvents(
+      NODE_ID,
+      [{ Subsystem: "Driver", Message: "m", Details: null, Timestamp: null, CreateIndex: 0 }],
+      { signal },
+    );
     await h.server.link.emitNodeEvents("other", [], { signal });
     expect(h.server.state.tables.nodes.get(NODE_ID)!.Events!.map((e) => e.Message)).toEqual(["Node registered", "m"]);
     const index = h.server.state.index;

@@ -8,7 +8,17 @@ beforeEach(async () => void (h = await new ServerHarness().start()));
 afterEach(() => h.server[Symbol.asyncDispose]());
 
 const S = 1_000_000_000;
-const policy = (more: Partial<ReschedulePolicy>): { ReschedulePolicy: ReschedulePolicy } => ({ ReschedulePolicy: { Attempts: 0, Interval: 0, Delay: 30 * S, DelayFunction: "exponential", MaxDelay: 600 * S, Unlimited: true, ...more } });
+const policy = (more: Partial<ReschedulePolicy>): { ReschedulePolicy: ReschedulePolicy } => ({
+  ReschedulePolicy: {
+    Attempts: 0,
+    Interval: 0,
+    Delay: 30 * S,
+    DelayFunction: "exponential",
+    MaxDelay: 600 * S,
+    Unlimited: true,
+    ...more,
+  },
+});
 
 describe("rescheduling", () => {
   it("replaces a failed service instance after the policy's delay, which doubles", async () => {
@@ -18,7 +28,11 @@ describe("rescheduling", () => {
     await h.report(alloc!, "failed");
     expect(h.live("web")).toEqual([]);
     const followUp = h.evals("web").find((e) => e.WaitUntil !== null)!;
-    expect(followUp).toMatchObject({ Status: "pending", TriggeredBy: "alloc-failure", StatusDescription: "created for delayed rescheduling" });
+    expect(followUp).toMatchObject({
+      Status: "pending",
+      TriggeredBy: "alloc-failure",
+      StatusDescription: "created for delayed rescheduling",
+    });
     expect(h.allocs("web")[0]!.FollowupEvalID).toBe(followUp.ID);
     expect(h.job("web").Status).toBe("running");
     await h.advance(25_000);
@@ -27,8 +41,15 @@ describe("rescheduling", () => {
     expect(h.live("web")).toHaveLength(1);
     const failed = alloc!.ID;
     [alloc] = h.live("web");
-    expect(alloc).toMatchObject({ PreviousAllocation: failed, RescheduleTracker: { Events: [{ PrevAllocID: failed, PrevNodeID: NODE_ID, Delay: 30 * S }] } });
-    expect(h.allocs("web").find((a) => a.ID === failed)).toMatchObject({ DesiredStatus: "stop", DesiredDescription: "alloc was rescheduled because it failed", NextAllocation: alloc!.ID });
+    expect(alloc).toMatchObject({
+      PreviousAllocation: failed,
+      RescheduleTracker: { Events: [{ PrevAllocID: failed, PrevNodeID: NODE_ID, Delay: 30 * S }] },
+    });
+    expect(h.allocs("web").find((a) => a.ID === failed)).toMatchObject({
+      DesiredStatus: "stop",
+      DesiredDescription: "alloc was rescheduled because it failed",
+      NextAllocation: alloc!.ID,
+    });
     await h.report(alloc!, "failed");
     await h.advance(50_000);
     expect(h.live("web")).toEqual([]);
@@ -37,7 +58,20 @@ describe("rescheduling", () => {
   });
 
   it("replaces no more than the policy's attempts within its interval", async () => {
-    await h.submit(jobBody("b", { Type: "batch" }, policy({ Attempts: 1, Interval: 3600 * S, Delay: 5 * S, DelayFunction: "constant", MaxDelay: 0, Unlimited: false })));
+    await h.submit(
+      jobBody(
+        "b",
+        { Type: "batch" },
+        policy({
+          Attempts: 1,
+          Interval: 3600 * S,
+          Delay: 5 * S,
+          DelayFunction: "constant",
+          MaxDelay: 0,
+          Unlimited: false,
+        }),
+      ),
+    );
     await h.report(h.live("b")[0]!, "failed");
     await h.advance(6000);
     expect(h.live("b")).toHaveLength(1);
@@ -117,8 +151,15 @@ describe("stopping an allocation", () => {
     const [alloc] = h.live("web");
     const reply = await h.server.stopAlloc(alloc!.ID, { noShutdownDelay: true });
     await h.settle();
-    expect(h.evals("web").find((e) => e.ID === reply.evalId)).toMatchObject({ TriggeredBy: "alloc-stop", PlanAnnotations: { DesiredTGUpdates: { g: { Migrate: 1 } } } });
-    expect(h.allocs("web").find((a) => a.ID === alloc!.ID)).toMatchObject({ DesiredStatus: "stop", DesiredDescription: "alloc is being migrated", DesiredTransition: { NoShutdownDelay: true, Migrate: null } });
+    expect(h.evals("web").find((e) => e.ID === reply.evalId)).toMatchObject({
+      TriggeredBy: "alloc-stop",
+      PlanAnnotations: { DesiredTGUpdates: { g: { Migrate: 1 } } },
+    });
+    expect(h.allocs("web").find((a) => a.ID === alloc!.ID)).toMatchObject({
+      DesiredStatus: "stop",
+      DesiredDescription: "alloc is being migrated",
+      DesiredTransition: { NoShutdownDelay: true, Migrate: null },
+    });
     expect(h.live("web")).toMatchObject([{ Name: "web.g[0]", PreviousAllocation: alloc!.ID }]);
     await expect(h.server.stopAlloc("none")).rejects.toThrow("alloc not found");
   });

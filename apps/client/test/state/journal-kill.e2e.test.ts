@@ -12,9 +12,13 @@ beforeEach(() => void (dir = mkdtempSync(join(tmpdir(), "outrider-kill-"))));
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 async function writeUntilKilled(first: number, lines: number): Promise<number> {
-  const child = spawn(process.execPath, ["--import", "tsx", "--conditions=@outrider/source", join(here, "fixtures-kill-writer.ts"), dir, String(first)], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const child = spawn(
+    process.execPath,
+    ["--import", "tsx", "--conditions=@outrider/source", join(here, "fixtures-kill-writer.ts"), dir, String(first)],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  );
   let text = "";
   child.stdout.setEncoding("utf8");
   child.stdout.on("data", (chunk: string) => {
@@ -54,33 +58,36 @@ const canMount = (() => {
   }
 })();
 
-it.skipIf(!canMount)("tells a really full disk, keeps all it acknowledged and recovers (needs the right to mount)", async () => {
-  const mount = join(dir, "small");
-  mkdirSync(mount);
-  execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", mount]);
-  try {
-    const store = await openJournalStore({ dir: mount });
-    const kept: string[] = [];
-    let full = 0;
-    for (let n = 0; n < 400; n++) {
-      await store.write({ put: { [`k${n}`]: "x".repeat(4000) } }).then(
-        () => kept.push(`k${n}`),
-        (reason: unknown) => {
-          expect(reason).toMatchObject({ code: "ERR_OUTRIDER_STATE_FULL", recoverable: true });
-          full++;
-        },
-      );
+it.skipIf(!canMount)(
+  "tells a really full disk, keeps all it acknowledged and recovers (needs the right to mount)",
+  async () => {
+    const mount = join(dir, "small");
+    mkdirSync(mount);
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", mount]);
+    try {
+      const store = await openJournalStore({ dir: mount });
+      const kept: string[] = [];
+      let full = 0;
+      for (let n = 0; n < 400; n++) {
+        await store.write({ put: { [`k${n}`]: "x".repeat(4000) } }).then(
+          () => kept.push(`k${n}`),
+          (reason: unknown) => {
+            expect(reason).toMatchObject({ code: "ERR_OUTRIDER_STATE_FULL", recoverable: true });
+            full++;
+          },
+        );
+      }
+      expect(full).toBeGreaterThan(0);
+      await store.write({ put: { terminal: "exit 7" }, urgent: true });
+      execFileSync("mount", ["-o", "remount,size=4m", mount]);
+      await store.write({ put: { after: 1 } });
+      await store[Symbol.asyncDispose]();
+      const again = await openJournalStore({ dir: mount });
+      expect(again.quarantined).toEqual([]);
+      for (const key of [...kept, "terminal", "after"]) expect(again.get(key), key).toBeDefined();
+      await again[Symbol.asyncDispose]();
+    } finally {
+      execFileSync("umount", [mount]);
     }
-    expect(full).toBeGreaterThan(0);
-    await store.write({ put: { terminal: "exit 7" }, urgent: true });
-    execFileSync("mount", ["-o", "remount,size=4m", mount]);
-    await store.write({ put: { after: 1 } });
-    await store[Symbol.asyncDispose]();
-    const again = await openJournalStore({ dir: mount });
-    expect(again.quarantined).toEqual([]);
-    for (const key of [...kept, "terminal", "after"]) expect(again.get(key), key).toBeDefined();
-    await again[Symbol.asyncDispose]();
-  } finally {
-    execFileSync("umount", [mount]);
-  }
-});
+  },
+);

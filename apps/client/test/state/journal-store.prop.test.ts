@@ -36,7 +36,7 @@ it("holds exactly the acknowledged writes through full disks, disk errors and re
           else if (s.kind === "room") fs.capacity = Number.POSITIVE_INFINITY;
           else if (s.kind === "failWrite") fs.failWrites = 1;
           else if (s.kind === "failSync") fs.failSyncs = 1;
-          else if (s.kind === "reopen") {
+          else if (!("batch" in s)) {
             await store[Symbol.asyncDispose]();
             store = await openJournalStore({ dir });
             await store[Symbol.asyncDispose]();

@@ -21,7 +21,10 @@ describe("journal store", () => {
     await store.write({ deletePrefix: ["a/"], delete: ["b"], put: { "a/3": true } });
     await store[Symbol.asyncDispose]();
     await using again = await openJournalStore({ dir });
-    expect(again.list("")).toEqual([["a/3", true], ["b/c", null]]);
+    expect(again.list("")).toEqual([
+      ["a/3", true],
+      ["b/c", null],
+    ]);
     expect(again.get("b")).toBeUndefined();
     expect(again.get("b/c")).toBeNull();
     expect(again.quarantined).toEqual([]);
@@ -59,7 +62,10 @@ describe("journal store", () => {
 
   it("refuses values that are not JSON by name and changes nothing", async () => {
     await using store = await openJournalStore({ dir });
-    await expect(store.write({ put: { fine: 1, bad: undefined } })).rejects.toMatchObject({ code: "ERR_OUTRIDER_STATE_VALUE", details: { key: "bad" } });
+    await expect(store.write({ put: { fine: 1, bad: undefined } })).rejects.toMatchObject({
+      code: "ERR_OUTRIDER_STATE_VALUE",
+      details: { key: "bad" },
+    });
     const loop: Record<string, unknown> = {};
     loop["self"] = loop;
     await expect(store.write({ put: { loop } })).rejects.toMatchObject({ code: "ERR_OUTRIDER_STATE_VALUE" });
@@ -75,7 +81,10 @@ describe("journal store", () => {
   it("refuses a journal of a newer format, naming it, and leaves the file alone", async () => {
     writeFileSync(file, encodeRecord(JSON.stringify({ format: 99 })));
     const before = readFileSync(file);
-    await expect(openJournalStore({ dir })).rejects.toMatchObject({ code: "ERR_OUTRIDER_STATE_NEWER", details: { format: 99 } });
+    await expect(openJournalStore({ dir })).rejects.toMatchObject({
+      code: "ERR_OUTRIDER_STATE_NEWER",
+      details: { format: 99 },
+    });
     expect(readFileSync(file).equals(before)).toBe(true);
   });
 
@@ -122,7 +131,10 @@ describe("journal store", () => {
     bytes[from + 20] = bytes[from + 20]! ^ 0xff;
     writeFileSync(file, bytes);
     const again = await openJournalStore({ dir });
-    expect(again.list("")).toEqual([["first", 1], ["third", 3]]);
+    expect(again.list("")).toEqual([
+      ["first", 1],
+      ["third", 3],
+    ]);
     expect(again.quarantined).toEqual([{ offset: from, reason: "checksum does not match" }]);
     expect(readdirSync(dir)).toContain("state.journal.damaged-0");
     await again.write({ put: { fourth: 4 } });
@@ -140,7 +152,15 @@ describe("journal store", () => {
   });
 
   it("keeps going when a well-formed record holds something else", async () => {
-    writeFileSync(file, Buffer.concat([encodeRecord('{"format":1}'), encodeRecord('"hello"'), encodeRecord("nonsense"), encodeRecord('[{"p":{"k":1}}]')]));
+    writeFileSync(
+      file,
+      Buffer.concat([
+        encodeRecord('{"format":1}'),
+        encodeRecord('"hello"'),
+        encodeRecord("nonsense"),
+        encodeRecord('[{"p":{"k":1}}]'),
+      ]),
+    );
     await using store = await openJournalStore({ dir });
     expect(store.get("k")).toBe(1);
     expect(store.quarantined).toHaveLength(2);
@@ -151,7 +171,10 @@ describe("journal store", () => {
     const store = await openJournalStore({ dir, fs });
     await store.write({ put: { k: "old" } });
     fs.capacity = fs.used + 40;
-    await expect(store.write({ put: { k: "x".repeat(500) } })).rejects.toMatchObject({ code: "ERR_OUTRIDER_STATE_FULL", recoverable: true });
+    await expect(store.write({ put: { k: "x".repeat(500) } })).rejects.toMatchObject({
+      code: "ERR_OUTRIDER_STATE_FULL",
+      recoverable: true,
+    });
     expect(store.get("k")).toBe("old");
     fs.capacity = Number.POSITIVE_INFINITY;
     await store.write({ put: { k: "new" } });
@@ -165,7 +188,10 @@ describe("journal store", () => {
     const fs = new FaultyFs();
     await using store = await openJournalStore({ dir, fs });
     fs.capacity = fs.used + 200;
-    const results = await Promise.allSettled([store.write({ put: { big: "x".repeat(1000) } }), store.write({ put: { small: 1 } })]);
+    const results = await Promise.allSettled([
+      store.write({ put: { big: "x".repeat(1000) } }),
+      store.write({ put: { small: 1 } }),
+    ]);
     expect(results.map((r) => r.status)).toEqual(["rejected", "fulfilled"]);
     expect(store.get("small")).toBe(1);
     expect(store.get("big")).toBeUndefined();
@@ -179,7 +205,9 @@ describe("journal store", () => {
     await store.write({ put: { done: "exit 3" }, urgent: true });
     expect(store.get("done")).toBe("exit 3");
     expect(readdirSync(dir)).not.toContain("state.journal.reserve");
-    await expect(store.write({ put: { more: "x".repeat(80_000) }, urgent: true })).rejects.toMatchObject({ code: "ERR_OUTRIDER_STATE_FULL" });
+    await expect(store.write({ put: { more: "x".repeat(80_000) }, urgent: true })).rejects.toMatchObject({
+      code: "ERR_OUTRIDER_STATE_FULL",
+    });
     fs.capacity = Number.POSITIVE_INFINITY;
     for (let i = 0; i < 50; i++) await store.write({ put: { k: i } });
     expect(readdirSync(dir)).toContain("state.journal.reserve");
@@ -205,7 +233,10 @@ describe("journal store", () => {
     await store.write({ put: { k: 1 } });
     const inode = statSync(file).ino;
     fs.failSyncs = 1;
-    await expect(store.write({ put: { k: 2 } })).rejects.toMatchObject({ code: "ERR_OUTRIDER_STATE_IO", recoverable: true });
+    await expect(store.write({ put: { k: 2 } })).rejects.toMatchObject({
+      code: "ERR_OUTRIDER_STATE_IO",
+      recoverable: true,
+    });
     expect(store.get("k")).toBe(1);
     expect(statSync(file).ino).not.toBe(inode);
     await store.write({ put: { k: 3 } });

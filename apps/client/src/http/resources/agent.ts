@@ -14,7 +14,18 @@ export function agentResources(context: ApiContext): Resource[] {
   return [
     { path: "/v1/agent/self", methods: { GET: () => json(self(context)) } },
     { path: "/v1/agent/health", methods: { GET: (request) => health(context, request.params.all("type")) } },
-    { path: "/v1/agent/members", methods: { GET: () => json({ ServerName: context.agent().name, ServerRegion: context.agent().region, ServerDC: context.agent().datacenter, Members: [member(context)] }) } },
+    {
+      path: "/v1/agent/members",
+      methods: {
+        GET: () =>
+          json({
+            ServerName: context.agent().name,
+            ServerRegion: context.agent().region,
+            ServerDC: context.agent().datacenter,
+            Members: [member(context)],
+          }),
+      },
+    },
     { path: "/v1/agent/servers", methods: { GET: () => json([rpcAddress(context)]) } },
     { path: "/v1/status/leader", methods: { GET: () => json(rpcAddress(context)) } },
     { path: "/v1/status/peers", methods: { GET: () => json([rpcAddress(context)]) } },
@@ -29,7 +40,10 @@ export function agentResources(context: ApiContext): Resource[] {
         },
       },
     },
-    { path: "/v1/client/stats", methods: { GET: async () => json(encode(HostStatsStruct, await nodeHandlers(context).hostStats())) } },
+    {
+      path: "/v1/client/stats",
+      methods: { GET: async () => json(encode(HostStatsStruct, await nodeHandlers(context).hostStats())) },
+    },
     { path: "/v1/client/metadata", methods: { GET: () => json(metadata(context)) } },
     {
       path: "/v1/client/gc",
@@ -83,7 +97,20 @@ function member(context: ApiContext): Record<string, unknown> {
     Name: `${name}.${region}`,
     Addr: host,
     Port: SERF_PORT,
-    Tags: { role: "nomad", region, dc: datacenter, id: serverId, build: NOMAD_VERSION, bootstrap: "1", expect: "1", vsn: "1", raft_vsn: "3", revision: "", rpc_addr: host, port: String(RPC_PORT) },
+    Tags: {
+      role: "nomad",
+      region,
+      dc: datacenter,
+      id: serverId,
+      build: NOMAD_VERSION,
+      bootstrap: "1",
+      expect: "1",
+      vsn: "1",
+      raft_vsn: "3",
+      revision: "",
+      rpc_addr: host,
+      port: String(RPC_PORT),
+    },
     Status: "alive",
     ProtocolMin: 1,
     ProtocolMax: 5,
@@ -107,15 +134,39 @@ function self(context: ApiContext): Record<string, unknown> {
       Version: { BuildDate: null, Revision: "", Version: NOMAD_VERSION, VersionMetadata: "", VersionPrerelease: "" },
       Outrider: { Version: agent.version },
       Ports: { HTTP: agent.httpPort, RPC: RPC_PORT, Serf: SERF_PORT },
-      UI: { Enabled: false, ShowCLIHints: false, Consul: { BaseUIURL: "" }, Vault: { BaseUIURL: "" }, Label: { BackgroundColor: "", Text: "", TextColor: "" } },
+      UI: {
+        Enabled: false,
+        ShowCLIHints: false,
+        Consul: { BaseUIURL: "" },
+        Vault: { BaseUIURL: "" },
+        Label: { BackgroundColor: "", Text: "", TextColor: "" },
+      },
       ACL: { Enabled: false },
     },
     member: member(context),
     stats: {
-      nomad: { server: "true", leader: "true", bootstrap: "true", leader_addr: rpcAddress(context), known_regions: "1" },
-      raft: { state: "Leader", applied_index: index, commit_index: index, last_log_index: index, num_peers: "0", last_contact: "0" },
+      nomad: {
+        server: "true",
+        leader: "true",
+        bootstrap: "true",
+        leader_addr: rpcAddress(context),
+        known_regions: "1",
+      },
+      raft: {
+        state: "Leader",
+        applied_index: index,
+        commit_index: index,
+        last_log_index: index,
+        num_peers: "0",
+        last_contact: "0",
+      },
       serf: { members: "1", failed: "0", left: "0" },
-      runtime: { version: process.version, cpu_count: node?.node.Attributes?.["cpu.numcores"] ?? "1", "kernel.name": process.platform, arch: node?.node.Attributes?.["cpu.arch"] ?? process.arch },
+      runtime: {
+        version: process.version,
+        cpu_count: node?.node.Attributes?.["cpu.numcores"] ?? "1",
+        "kernel.name": process.platform,
+        arch: node?.node.Attributes?.["cpu.arch"] ?? process.arch,
+      },
       ...(node === undefined
         ? {}
         : {
@@ -135,7 +186,8 @@ function health(context: ApiContext, types: readonly string[]): ApiResult {
   const all = types.length === 0 || (types.length === 1 && types[0] === "");
   const ready = context.node() !== undefined;
   const parts: Record<string, { ok: boolean; message: string }> = {};
-  if (all || types.includes("client")) parts["client"] = ready ? { ok: true, message: "ok" } : { ok: false, message: "no known servers" };
+  if (all || types.includes("client"))
+    parts["client"] = ready ? { ok: true, message: "ok" } : { ok: false, message: "no known servers" };
   if (all || types.includes("server")) parts["server"] = { ok: true, message: "ok" };
   const ok = Object.values(parts).every((part) => part.ok);
   return ok ? json(parts) : { kind: "json", value: parts, status: 500 };

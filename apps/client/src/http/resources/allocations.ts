@@ -15,9 +15,19 @@ export function allocationResources(context: ApiContext): Resource[] {
         GET: (request) =>
           answerQuery(context, request, ["allocs"], "", () => {
             const { namespace, prefix } = request.query;
-            const shown = { resources: request.params.flag("resources"), taskStates: request.params.flag("task_states", true) };
-            const rows = [...tables.allocs.values()].filter((alloc) => (namespace === "*" || alloc.Namespace === namespace) && alloc.ID.startsWith(prefix));
-            const page = pageOf(rows, request.query, (alloc) => [alloc.CreateIndex, alloc.ID], (alloc) => showAllocStub(alloc, shown));
+            const shown = {
+              resources: request.params.flag("resources"),
+              taskStates: request.params.flag("task_states", true),
+            };
+            const rows = [...tables.allocs.values()].filter(
+              (alloc) => (namespace === "*" || alloc.Namespace === namespace) && alloc.ID.startsWith(prefix),
+            );
+            const page = pageOf(
+              rows,
+              request.query,
+              (alloc) => [alloc.CreateIndex, alloc.ID],
+              (alloc) => showAllocStub(alloc, shown),
+            );
             return { value: page.items, index: tableIndex(context, "allocs"), headers: page.headers };
           }),
       },
@@ -29,7 +39,10 @@ export function allocationResources(context: ApiContext): Resource[] {
           const id = checkUuid(request.path["id"], "alloc");
           return answerQuery(context, request, ["allocs"], "alloc not found", () => {
             const alloc = tables.allocs.get(id);
-            return { value: alloc === undefined ? undefined : showAlloc(alloc), index: alloc?.ModifyIndex ?? tableIndex(context, "allocs") };
+            return {
+              value: alloc === undefined ? undefined : showAlloc(alloc),
+              index: alloc?.ModifyIndex ?? tableIndex(context, "allocs"),
+            };
           });
         },
       },
@@ -38,7 +51,10 @@ export function allocationResources(context: ApiContext): Resource[] {
       path: "/v1/allocation/:id/stop",
       methods: change(async (request) => {
         const id = checkUuid(request.path["id"], "alloc");
-        const reply = await context.server.stopAlloc(id, { noShutdownDelay: request.params.flag("no_shutdown_delay"), reschedule: request.params.flag("reschedule") });
+        const reply = await context.server.stopAlloc(id, {
+          noShutdownDelay: request.params.flag("no_shutdown_delay"),
+          reschedule: request.params.flag("reschedule"),
+        });
         return writeJson({ EvalID: reply.evalId, Index: reply.index }, reply.index);
       }),
     },

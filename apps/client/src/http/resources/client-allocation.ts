@@ -1,13 +1,25 @@
 import { AllocResourceUsageStruct, encode } from "@outrider/nomad-structs";
 import type { ApiContext } from "../api-context.ts";
-import { change, json, type ApiHandler, type ApiMethod, type ApiRequest, type ApiResult, type Resource } from "../api-types.ts";
+import {
+  change,
+  json,
+  type ApiHandler,
+  type ApiMethod,
+  type ApiRequest,
+  type ApiResult,
+  type Resource,
+} from "../api-types.ts";
 import { checkUuid } from "../check-uuid.ts";
 import { HttpError } from "../http-error.ts";
 import { asObject, flagField, parseJsonBody, parseOptionalJsonBody, textField } from "../json-body.ts";
 import type { NodeHandlers, PauseState } from "../../node/node-handlers.ts";
 
 /** Words of the API for pause states. */
-const PAUSE_WORDS: Readonly<Record<string, PauseState>> = { pause: "force_pause", run: "force_run", scheduled: "schedule_resume" };
+const PAUSE_WORDS: Readonly<Record<string, PauseState>> = {
+  pause: "force_pause",
+  run: "force_run",
+  scheduled: "schedule_resume",
+};
 
 /** `/v1/client/allocation/:id/…`: calls that go to the node. */
 export function clientAllocationResource(context: ApiContext): Resource {
@@ -30,7 +42,10 @@ export function nodeHandlers(context: ApiContext): NodeHandlers {
 }
 
 /** The node's side of one allocation; 404 when it is not there. */
-export function handlersOf(context: ApiContext, request: ApiRequest): { readonly handlers: NodeHandlers; readonly id: string } {
+export function handlersOf(
+  context: ApiContext,
+  request: ApiRequest,
+): { readonly handlers: NodeHandlers; readonly id: string } {
   const id = checkUuid(request.path["id"], "alloc");
   const handlers = nodeHandlers(context);
   if (!handlers.hasAlloc(id)) throw new HttpError(404, `Unknown allocation "${id}"`);

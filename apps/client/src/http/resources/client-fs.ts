@@ -83,8 +83,18 @@ async function stream(context: ApiContext, request: ApiRequest): Promise<ApiResu
   const fs = fsOf(context, request);
   const path = pathOf(request);
   await regular(fs, path);
-  const wanted = { path: path.replace(/^\/+/, ""), offset: offsetOf(request), origin: originOf(request), follow: request.params.flag("follow", true) };
-  return sendFrames(context, request, { contentType: "text/plain; charset=utf-8", plain: false, frames: (signal) => streamFile(fs, wanted, { signal, clock: context.clock }) });
+  const wanted = {
+    path: path.replace(/^\/+/, ""),
+    offset: offsetOf(request),
+    origin: originOf(request),
+    follow: request.params.flag("follow", true),
+  };
+  return sendFrames(context, request, {
+    contentType: "text/plain; charset=utf-8",
+    plain: false,
+    follow: wanted.follow,
+    frames: (signal) => streamFile(fs, wanted, { signal, clock: context.clock }),
+  });
 }
 
 async function logs(context: ApiContext, request: ApiRequest): Promise<ApiResult> {
@@ -96,7 +106,12 @@ async function logs(context: ApiContext, request: ApiRequest): Promise<ApiResult
   const plain = request.params.flag("plain");
   const wanted = { task, type, follow: request.params.flag("follow"), offset: offsetOf(request), origin } as const;
   const { handlers, id } = handlersOf(context, request);
-  return sendFrames(context, request, { contentType: plain ? "text/plain" : "application/json", plain, frames: (signal) => handlers.logs(id, wanted, signal) });
+  return sendFrames(context, request, {
+    contentType: plain ? "text/plain" : "application/json",
+    plain,
+    follow: wanted.follow,
+    frames: (signal) => handlers.logs(id, wanted, signal),
+  });
 }
 
 function originOf(request: ApiRequest): "start" | "end" {

@@ -15,7 +15,9 @@ export function deploymentResources(context: ApiContext): Resource[] {
         GET: (request) =>
           answerQuery(context, request, ["deployments"], "", () => {
             const { namespace, prefix } = request.query;
-            const rows = [...tables.deployments.values()].filter((d) => (namespace === "*" || d.Namespace === namespace) && d.ID.startsWith(prefix));
+            const rows = [...tables.deployments.values()].filter(
+              (d) => (namespace === "*" || d.Namespace === namespace) && d.ID.startsWith(prefix),
+            );
             const page = pageOf(rows, request.query, (d) => [d.CreateIndex, d.ID], showDeployment);
             return { value: page.items, index: tableIndex(context, "deployments"), headers: page.headers };
           }),
@@ -28,7 +30,10 @@ export function deploymentResources(context: ApiContext): Resource[] {
           const id = checkUuid(request.path["id"], "deployment");
           return answerQuery(context, request, ["deployments"], "deployment not found", () => {
             const deployment = tables.deployments.get(id);
-            return { value: deployment === undefined ? undefined : showDeployment(deployment), index: deployment?.ModifyIndex ?? tableIndex(context, "deployments") };
+            return {
+              value: deployment === undefined ? undefined : showDeployment(deployment),
+              index: deployment?.ModifyIndex ?? tableIndex(context, "deployments"),
+            };
           });
         },
       },
@@ -38,7 +43,10 @@ export function deploymentResources(context: ApiContext): Resource[] {
       methods: {
         GET: (request) => {
           const id = checkUuid(request.path["id"], "deployment");
-          return answerQuery(context, request, ["allocs"], "", () => ({ value: tables.allocs.by("deployment", id).map((alloc) => showAllocStub(alloc)), index: tableIndex(context, "allocs") }));
+          return answerQuery(context, request, ["allocs"], "", () => ({
+            value: tables.allocs.by("deployment", id).map((alloc) => showAllocStub(alloc)),
+            index: tableIndex(context, "allocs"),
+          }));
         },
       },
     },
@@ -46,7 +54,16 @@ export function deploymentResources(context: ApiContext): Resource[] {
       path: "/v1/deployment/fail/:id",
       methods: change(async (request) => {
         const reply = await context.server.failDeployment(checkUuid(request.path["id"], "deployment"));
-        return writeJson({ EvalID: reply.evalId, EvalCreateIndex: reply.index, DeploymentModifyIndex: reply.index, RevertedJobVersion: null, Index: reply.index }, reply.index);
+        return writeJson(
+          {
+            EvalID: reply.evalId,
+            EvalCreateIndex: reply.index,
+            DeploymentModifyIndex: reply.index,
+            RevertedJobVersion: null,
+            Index: reply.index,
+          },
+          reply.index,
+        );
       }),
     },
   ];

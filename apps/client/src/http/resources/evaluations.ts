@@ -17,7 +17,13 @@ export function evaluationResources(context: ApiContext): Resource[] {
           answerQuery(context, request, ["evals"], "", () => {
             const { namespace, prefix } = request.query;
             const [job, status] = [request.params.text("job"), request.params.text("status")];
-            const rows = [...tables.evals.values()].filter((e) => (namespace === "*" || e.Namespace === namespace) && e.ID.startsWith(prefix) && (job === "" || e.JobID === job) && (status === "" || e.Status === status));
+            const rows = [...tables.evals.values()].filter(
+              (e) =>
+                (namespace === "*" || e.Namespace === namespace) &&
+                e.ID.startsWith(prefix) &&
+                (job === "" || e.JobID === job) &&
+                (status === "" || e.Status === status),
+            );
             const page = pageOf(rows, request.query, (e) => [e.CreateIndex, e.ID], showEval);
             return { value: page.items, index: tableIndex(context, "evals"), headers: page.headers };
           }),
@@ -31,7 +37,10 @@ export function evaluationResources(context: ApiContext): Resource[] {
           const related = request.params.flag("related");
           return answerQuery(context, request, ["evals"], "eval not found", () => {
             const evaluation = tables.evals.get(id);
-            const value = evaluation === undefined ? undefined : showEval(related ? { ...evaluation, RelatedEvals: relatives(context, evaluation) } : evaluation);
+            const value =
+              evaluation === undefined
+                ? undefined
+                : showEval(related ? { ...evaluation, RelatedEvals: relatives(context, evaluation) } : evaluation);
             return { value, index: evaluation?.ModifyIndex ?? tableIndex(context, "evals") };
           });
         },
@@ -67,6 +76,44 @@ function relatives(context: ApiContext, start: Evaluation): EvaluationStub[] | n
 }
 
 function stub(e: Evaluation): EvaluationStub {
-  const { ID, Namespace, Priority, Type, TriggeredBy, JobID, NodeID, DeploymentID, Status, StatusDescription, WaitUntil, NextEval, PreviousEval, BlockedEval, CreateIndex, ModifyIndex, CreateTime, ModifyTime } = e;
-  return { ID, Namespace, Priority, Type, TriggeredBy, JobID, NodeID, DeploymentID, Status, StatusDescription, WaitUntil, NextEval, PreviousEval, BlockedEval, CreateIndex, ModifyIndex, CreateTime, ModifyTime };
+  const {
+    ID,
+    Namespace,
+    Priority,
+    Type,
+    TriggeredBy,
+    JobID,
+    NodeID,
+    DeploymentID,
+    Status,
+    StatusDescription,
+    WaitUntil,
+    NextEval,
+    PreviousEval,
+    BlockedEval,
+    CreateIndex,
+    ModifyIndex,
+    CreateTime,
+    ModifyTime,
+  } = e;
+  return {
+    ID,
+    Namespace,
+    Priority,
+    Type,
+    TriggeredBy,
+    JobID,
+    NodeID,
+    DeploymentID,
+    Status,
+    StatusDescription,
+    WaitUntil,
+    NextEval,
+    PreviousEval,
+    BlockedEval,
+    CreateIndex,
+    ModifyIndex,
+    CreateTime,
+    ModifyTime,
+  };
 }

@@ -6,7 +6,18 @@ import type { EventBatch } from "../../server/index.ts";
 import type { ServerEvent } from "../../server/tx.ts";
 import { showAlloc, showDeployment, showEval, showJob, showNode } from "./shapes.ts";
 
-const TOPICS = new Set(["*", "Job", "Evaluation", "Allocation", "Deployment", "Node", "Service", "NodePool", "NodeDrain", "Operator"]);
+const TOPICS = new Set([
+  "*",
+  "Job",
+  "Evaluation",
+  "Allocation",
+  "Deployment",
+  "Node",
+  "Service",
+  "NodePool",
+  "NodeDrain",
+  "Operator",
+]);
 /** An empty line tells a quiet client that the connection lives, ms. */
 const HEARTBEAT_MS = 10_000;
 /** Changes that may wait for a slow reader before it is let go. */
@@ -36,7 +47,11 @@ async function stream(context: ApiContext, request: ApiRequest): Promise<ApiResu
   });
   const { raw } = request.reply;
   request.reply.hijack();
-  raw.writeHead(200, { "content-type": "application/json", "x-content-type-options": "nosniff", "cache-control": "no-cache" });
+  raw.writeHead(200, {
+    "content-type": "application/json",
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-cache",
+  });
   try {
     await write(raw, "{}\n", signal);
     while (!signal.aborted && !overrun) {
@@ -76,7 +91,13 @@ function split(batch: EventBatch): Array<{ Index: number; Events: unknown[] }> {
 }
 
 function showPayload(event: ServerEvent): Record<string, unknown> {
-  const show = { Job: showJob, Evaluation: showEval, Allocation: showAlloc, Deployment: showDeployment, Node: showNode } as unknown as Record<string, (value: unknown) => unknown>;
+  const show = {
+    Job: showJob,
+    Evaluation: showEval,
+    Allocation: showAlloc,
+    Deployment: showDeployment,
+    Node: showNode,
+  } as unknown as Record<string, (value: unknown) => unknown>;
   return Object.fromEntries(
     Object.entries(event.Payload).map(([key, value]) => {
       // The stream leaves the job out of allocations, as Nomad does.
@@ -98,7 +119,11 @@ function parseTopics(texts: readonly string[]): Wanted {
   for (const text of texts.length === 0 ? ["*"] : texts) {
     const parts = text.split(":");
     const [topic = "", key = "*"] = parts;
-    if (parts.length > 2 || topic === "") throw new HttpError(400, `Invalid topic query: error parsing topics: Invalid key value pair for topic, topic: ${text}`);
+    if (parts.length > 2 || topic === "")
+      throw new HttpError(
+        400,
+        `Invalid topic query: error parsing topics: Invalid key value pair for topic, topic: ${text}`,
+      );
     if (!TOPICS.has(topic)) throw new HttpError(400, `Invalid topic query: unknown topic ${JSON.stringify(topic)}`);
     wanted.set(topic, (wanted.get(topic) ?? new Set()).add(key));
   }
@@ -107,5 +132,9 @@ function parseTopics(texts: readonly string[]): Wanted {
 
 function matches(event: ServerEvent, wanted: Wanted, namespace: string): boolean {
   if (namespace !== "*" && event.Namespace !== "" && event.Namespace !== namespace) return false;
-  return [wanted.get("*"), wanted.get(event.Topic)].some((keys) => keys !== undefined && (keys.has("*") || keys.has(event.Key) || (event.FilterKeys ?? []).some((key) => keys.has(key))));
+  return [wanted.get("*"), wanted.get(event.Topic)].some(
+    (keys) =>
+      keys !== undefined &&
+      (keys.has("*") || keys.has(event.Key) || (event.FilterKeys ?? []).some((key) => keys.has(key))),
+  );
 }

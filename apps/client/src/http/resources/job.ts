@@ -1,7 +1,15 @@
 import type { Job } from "@outrider/nomad-structs";
 import type { ApiContext } from "../api-context.ts";
 import { answerQuery, tableIndex } from "../api-context.ts";
-import { change, writeJson, type ApiHandler, type ApiMethod, type ApiRequest, type ApiResult, type Resource } from "../api-types.ts";
+import {
+  change,
+  writeJson,
+  type ApiHandler,
+  type ApiMethod,
+  type ApiRequest,
+  type ApiResult,
+  type Resource,
+} from "../api-types.ts";
 import { HttpError } from "../http-error.ts";
 import { asObject, numberField, parseJsonBody, parseOptionalJsonBody, textField } from "../json-body.ts";
 import { jobKey, versionKey } from "../../server/index.ts";
@@ -11,7 +19,24 @@ import { showAllocStub, showDeployment, showEval, showJob, showSummary } from ".
 type Methods = Readonly<Partial<Record<ApiMethod, ApiHandler>>>;
 
 /** Sub-resources of a job, longest first: ids may hold slashes, as those of dispatched jobs do. */
-const SUFFIXES = ["periodic/force", "allocations", "deployments", "deployment", "evaluations", "evaluate", "submission", "versions", "dispatch", "summary", "revert", "scale", "plan", "stable", "actions", "services"] as const;
+const SUFFIXES = [
+  "periodic/force",
+  "allocations",
+  "deployments",
+  "deployment",
+  "evaluations",
+  "evaluate",
+  "submission",
+  "versions",
+  "dispatch",
+  "summary",
+  "revert",
+  "scale",
+  "plan",
+  "stable",
+  "actions",
+  "services",
+] as const;
 type Suffix = (typeof SUFFIXES)[number] | "";
 
 /** `/v1/job/:id` and everything below it. */
@@ -23,12 +48,17 @@ export function jobResource(context: ApiContext): Resource {
     if (handler === undefined) throw new HttpError(405, "Invalid method");
     return handler(request);
   };
-  return { path: "/v1/job/*", bodyLimit: JOB_BODY_LIMIT, methods: { GET: route, PUT: route, POST: route, DELETE: route } };
+  return {
+    path: "/v1/job/*",
+    bodyLimit: JOB_BODY_LIMIT,
+    methods: { GET: route, PUT: route, POST: route, DELETE: route },
+  };
 }
 
 function splitPath(request: ApiRequest): { readonly id: string; readonly suffix: Suffix } {
   const path = (request.path["*"] ?? "").replace(/\/$/, "");
-  for (const suffix of SUFFIXES) if (path.endsWith(`/${suffix}`)) return { id: checked(path.slice(0, -suffix.length - 1)), suffix };
+  for (const suffix of SUFFIXES)
+    if (path.endsWith(`/${suffix}`)) return { id: checked(path.slice(0, -suffix.length - 1)), suffix };
   return { id: checked(path), suffix: "" };
 }
 
@@ -40,7 +70,11 @@ function checked(id: string): string {
 function handlers(context: ApiContext): (id: string) => Partial<Record<Suffix, Methods>> {
   const { server } = context;
   return (id) => ({
-    "": { GET: (r) => showOne(context, r, id), DELETE: (r) => stopJob(context, r, id), ...change((r) => register(context, r, id)) },
+    "": {
+      GET: (r) => showOne(context, r, id),
+      DELETE: (r) => stopJob(context, r, id),
+      ...change((r) => register(context, r, id)),
+    },
     allocations: { GET: (r) => listAllocs(context, r, id) },
     evaluations: { GET: (r) => listEvals(context, r, id) },
     deployments: { GET: (r) => listDeployments(context, r, id) },
@@ -51,20 +85,27 @@ function handlers(context: ApiContext): (id: string) => Partial<Record<Suffix, M
     scale: { GET: (r) => scaleStatus(context, r, id), ...change((r) => scale(context, r, id)) },
     evaluate: change(async (r) => {
       const options = asObject(asObject(parseOptionalJsonBody(r.body))["EvalOptions"] ?? {});
-      const reply = await server.evaluate(r.query.namespace, id, { forceReschedule: options["ForceReschedule"] === true });
+      const reply = await server.evaluate(r.query.namespace, id, {
+        forceReschedule: options["ForceReschedule"] === true,
+      });
       return writeJson(registerBody(reply), reply.index);
     }),
     revert: change(async (r) => {
       const body = asObject(parseJsonBody(r.body));
       const version = numberField(body, "JobVersion");
       if (version === null) throw new HttpError(400, "JobVersion must be given");
-      const reply = await server.revert(r.query.namespace, id, version, { enforcePriorVersion: numberField(body, "EnforcePriorVersion") });
+      const reply = await server.revert(r.query.namespace, id, version, {
+        enforcePriorVersion: numberField(body, "EnforcePriorVersion"),
+      });
       return writeJson(registerBody(reply), reply.index);
     }),
     dispatch: change((r) => dispatch(context, r, id)),
     "periodic/force": change(async (r) => {
       const reply = await server.forcePeriodic(r.query.namespace, id);
-      return writeJson({ EvalID: reply.evalId, EvalCreateIndex: reply.evalCreateIndex, Index: reply.index }, reply.index);
+      return writeJson(
+        { EvalID: reply.evalId, EvalCreateIndex: reply.evalCreateIndex, Index: reply.index },
+        reply.index,
+      );
     }),
     plan: change(() => {
       throw new HttpError(501, "job plan is not supported by this server yet");
@@ -79,7 +120,10 @@ function find(context: ApiContext, request: ApiRequest, id: string): Job | undef
 function showOne(context: ApiContext, request: ApiRequest, id: string): Promise<ApiResult> {
   return answerQuery(context, request, ["jobs"], "job not found", () => {
     const job = find(context, request, id);
-    return { value: job === undefined ? undefined : showJob(job), index: job?.ModifyIndex ?? tableIndex(context, "jobs") };
+    return {
+      value: job === undefined ? undefined : showJob(job),
+      index: job?.ModifyIndex ?? tableIndex(context, "jobs"),
+    };
   });
 }
 
@@ -94,9 +138,23 @@ async function register(context: ApiContext, request: ApiRequest, id: string): P
 async function stopJob(context: ApiContext, request: ApiRequest, id: string): Promise<ApiResult> {
   const { params } = request;
   const evalPriority = params.integer("eval_priority") ?? 0;
-  const reply = await context.server.deregister(request.query.namespace, id, { purge: params.flag("purge"), noShutdownDelay: params.flag("no_shutdown_delay"), evalPriority });
+  const reply = await context.server.deregister(request.query.namespace, id, {
+    purge: params.flag("purge"),
+    noShutdownDelay: params.flag("no_shutdown_delay"),
+    evalPriority,
+  });
   return writeJson(
-    { EvalID: reply.evalId, EvalCreateIndex: reply.evalCreateIndex, JobModifyIndex: reply.jobModifyIndex, VolumeEvalID: "", VolumeEvalIndex: 0, Index: reply.index, LastContact: 0, KnownLeader: false, NextToken: "" },
+    {
+      EvalID: reply.evalId,
+      EvalCreateIndex: reply.evalCreateIndex,
+      JobModifyIndex: reply.jobModifyIndex,
+      VolumeEvalID: "",
+      VolumeEvalIndex: 0,
+      Index: reply.index,
+      LastContact: 0,
+      KnownLeader: false,
+      NextToken: "",
+    },
     reply.index,
   );
 }
@@ -105,7 +163,9 @@ function listAllocs(context: ApiContext, request: ApiRequest, id: string): Promi
   const all = request.params.flag("all");
   return answerQuery(context, request, ["allocs"], "", () => {
     const job = find(context, request, id);
-    const rows = context.server.state.tables.allocs.by("job", jobKey(request.query.namespace, id)).filter((alloc) => all || job === undefined || alloc.Job === null || alloc.Job.CreateIndex === job.CreateIndex);
+    const rows = context.server.state.tables.allocs
+      .by("job", jobKey(request.query.namespace, id))
+      .filter((alloc) => all || job === undefined || alloc.Job === null || alloc.Job.CreateIndex === job.CreateIndex);
     return { value: rows.sort(byId).map((alloc) => showAllocStub(alloc)), index: tableIndex(context, "allocs") };
   });
 }
@@ -121,7 +181,9 @@ function listDeployments(context: ApiContext, request: ApiRequest, id: string): 
   const all = request.params.flag("all");
   return answerQuery(context, request, ["deployments"], "", () => {
     const job = find(context, request, id);
-    const rows = context.server.state.tables.deployments.by("job", jobKey(request.query.namespace, id)).filter((d) => all || job === undefined || d.JobCreateIndex === job.CreateIndex);
+    const rows = context.server.state.tables.deployments
+      .by("job", jobKey(request.query.namespace, id))
+      .filter((d) => all || job === undefined || d.JobCreateIndex === job.CreateIndex);
     return { value: rows.sort(byId).map(showDeployment), index: tableIndex(context, "deployments") };
   });
 }
@@ -129,7 +191,9 @@ function listDeployments(context: ApiContext, request: ApiRequest, id: string): 
 function latestDeployment(context: ApiContext, request: ApiRequest, id: string): Promise<ApiResult> {
   return answerQuery<unknown>(context, request, ["deployments"], "", () => {
     const job = find(context, request, id);
-    const rows = context.server.state.tables.deployments.by("job", jobKey(request.query.namespace, id)).filter((d) => job === undefined || d.JobCreateIndex === job.CreateIndex);
+    const rows = context.server.state.tables.deployments
+      .by("job", jobKey(request.query.namespace, id))
+      .filter((d) => job === undefined || d.JobCreateIndex === job.CreateIndex);
     const latest = rows.sort((a, b) => b.CreateIndex - a.CreateIndex)[0];
     return { value: latest === undefined ? null : showDeployment(latest), index: tableIndex(context, "deployments") };
   });
@@ -138,18 +202,31 @@ function latestDeployment(context: ApiContext, request: ApiRequest, id: string):
 function summary(context: ApiContext, request: ApiRequest, id: string): Promise<ApiResult> {
   return answerQuery(context, request, ["summaries"], "job not found", () => {
     const row = context.server.state.tables.summaries.get(jobKey(request.query.namespace, id));
-    return { value: row === undefined ? undefined : showSummary(row), index: row?.ModifyIndex ?? tableIndex(context, "summaries") };
+    return {
+      value: row === undefined ? undefined : showSummary(row),
+      index: row?.ModifyIndex ?? tableIndex(context, "summaries"),
+    };
   });
 }
 
 function versions(context: ApiContext, request: ApiRequest, id: string): Promise<ApiResult> {
-  if (request.params.flag("diffs")) throw new HttpError(501, "differences between versions are not supported by this server yet; ask without diffs");
+  if (request.params.flag("diffs"))
+    throw new HttpError(501, "differences between versions are not supported by this server yet; ask without diffs");
   return answerQuery(context, request, ["versions", "jobs"], "job versions not found", () => {
     const job = find(context, request, id);
-    const rows = context.server.state.tables.versions.by("job", jobKey(request.query.namespace, id)).filter((v) => v.CreateIndex === job?.CreateIndex);
+    const rows = context.server.state.tables.versions
+      .by("job", jobKey(request.query.namespace, id))
+      .filter((v) => v.CreateIndex === job?.CreateIndex);
     const index = job?.ModifyIndex ?? tableIndex(context, "jobs");
     const current = (v: Job): Job => (v.Version === job?.Version ? job : v);
-    const value = rows.length === 0 ? undefined : { Versions: rows.sort((a, b) => b.Version - a.Version).map((v) => showJob(current(v))), Diffs: null, ...bodyMeta(index) };
+    const value =
+      rows.length === 0
+        ? undefined
+        : {
+            Versions: rows.sort((a, b) => b.Version - a.Version).map((v) => showJob(current(v))),
+            Diffs: null,
+            ...bodyMeta(index),
+          };
     return { value, index };
   });
 }
@@ -158,7 +235,10 @@ function submission(context: ApiContext, request: ApiRequest, id: string): Promi
   const version = request.params.integer("version");
   return answerQuery(context, request, ["submissions"], "job source not found", () => {
     const job = find(context, request, id);
-    const row = job === undefined ? undefined : context.server.state.tables.submissions.get(versionKey({ ...job, Version: version ?? job.Version }));
+    const row =
+      job === undefined
+        ? undefined
+        : context.server.state.tables.submissions.get(versionKey({ ...job, Version: version ?? job.Version }));
     return { value: row, index: tableIndex(context, "submissions", "jobs") };
   });
 }
@@ -167,13 +247,36 @@ function scaleStatus(context: ApiContext, request: ApiRequest, id: string): Prom
   return answerQuery(context, request, ["jobs", "allocs"], "job not found", () => {
     const job = find(context, request, id);
     if (job === undefined) return { value: undefined, index: tableIndex(context, "jobs", "allocs") };
-    const allocs = context.server.state.tables.allocs.by("job", jobKey(job.Namespace, id)).filter((alloc) => alloc.DesiredStatus === "run" && alloc.ClientStatus !== "failed" && alloc.ClientStatus !== "complete");
+    const allocs = context.server.state.tables.allocs
+      .by("job", jobKey(job.Namespace, id))
+      .filter(
+        (alloc) =>
+          alloc.DesiredStatus === "run" && alloc.ClientStatus !== "failed" && alloc.ClientStatus !== "complete",
+      );
     const groups = (job.TaskGroups ?? []).map((group) => {
       const own = allocs.filter((alloc) => alloc.TaskGroup === group.Name);
-      const health = (healthy: boolean): number => own.filter((alloc) => alloc.DeploymentStatus?.Healthy === healthy).length;
-      return [group.Name, { Desired: group.Count, Placed: own.length, Running: own.filter((alloc) => alloc.ClientStatus === "running").length, Healthy: health(true), Unhealthy: health(false), Events: null }] as const;
+      const health = (healthy: boolean): number =>
+        own.filter((alloc) => alloc.DeploymentStatus?.Healthy === healthy).length;
+      return [
+        group.Name,
+        {
+          Desired: group.Count,
+          Placed: own.length,
+          Running: own.filter((alloc) => alloc.ClientStatus === "running").length,
+          Healthy: health(true),
+          Unhealthy: health(false),
+          Events: null,
+        },
+      ] as const;
     });
-    const value = { JobID: job.ID, Namespace: job.Namespace, JobCreateIndex: job.CreateIndex, JobModifyIndex: job.ModifyIndex, JobStopped: job.Stop, TaskGroups: Object.fromEntries(groups) };
+    const value = {
+      JobID: job.ID,
+      Namespace: job.Namespace,
+      JobCreateIndex: job.CreateIndex,
+      JobModifyIndex: job.ModifyIndex,
+      JobStopped: job.Stop,
+      TaskGroups: Object.fromEntries(groups),
+    };
     return { value, index: tableIndex(context, "jobs", "allocs") };
   });
 }
@@ -181,14 +284,20 @@ function scaleStatus(context: ApiContext, request: ApiRequest, id: string): Prom
 async function scale(context: ApiContext, request: ApiRequest, id: string): Promise<ApiResult> {
   const body = asObject(parseJsonBody(request.body));
   const target = asObject(body["Target"] ?? {});
-  const reply = await context.server.scale(request.query.namespace, id, textField(target, "Group"), numberField(body, "Count"));
+  const reply = await context.server.scale(
+    request.query.namespace,
+    id,
+    textField(target, "Group"),
+    numberField(body, "Count"),
+  );
   return writeJson(registerBody(reply), reply.index);
 }
 
 async function dispatch(context: ApiContext, request: ApiRequest, id: string): Promise<ApiResult> {
   const body = asObject(parseOptionalJsonBody(request.body));
   const meta = asObject(body["Meta"] ?? {});
-  for (const [key, value] of Object.entries(meta)) if (typeof value !== "string") throw new HttpError(400, `Meta.${key} must be text`);
+  for (const [key, value] of Object.entries(meta))
+    if (typeof value !== "string") throw new HttpError(400, `Meta.${key} must be text`);
   const payload = textField(body, "Payload");
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(payload)) throw new HttpError(400, "Payload must be base64");
   const reply = await context.server.dispatch(request.query.namespace, id, {
@@ -198,7 +307,16 @@ async function dispatch(context: ApiContext, request: ApiRequest, id: string): P
     idPrefixTemplate: textField(body, "IdPrefixTemplate"),
     priority: numberField(body, "Priority") ?? 0,
   });
-  return writeJson({ DispatchedJobID: reply.dispatchedJobId, EvalID: reply.evalId, EvalCreateIndex: reply.evalCreateIndex, JobCreateIndex: reply.jobCreateIndex, Index: reply.index }, reply.index);
+  return writeJson(
+    {
+      DispatchedJobID: reply.dispatchedJobId,
+      EvalID: reply.evalId,
+      EvalCreateIndex: reply.evalCreateIndex,
+      JobCreateIndex: reply.jobCreateIndex,
+      Index: reply.index,
+    },
+    reply.index,
+  );
 }
 
 /** What some bodies repeat of the headers. */

@@ -15,8 +15,16 @@ export const JOB_BODY_LIMIT = 4 * 1024 * 1024;
 /** `/v1/jobs`, `/v1/validate/job` and `/v1/jobs/parse`. */
 export function jobsResources(context: ApiContext): Resource[] {
   return [
-    { path: "/v1/jobs", bodyLimit: JOB_BODY_LIMIT, methods: { GET: (request) => listJobs(context, request), ...change((request) => registerJob(context, request)) } },
-    { path: "/v1/validate/job", bodyLimit: JOB_BODY_LIMIT, methods: change((request) => validateJob(context, request)) },
+    {
+      path: "/v1/jobs",
+      bodyLimit: JOB_BODY_LIMIT,
+      methods: { GET: (request) => listJobs(context, request), ...change((request) => registerJob(context, request)) },
+    },
+    {
+      path: "/v1/validate/job",
+      bodyLimit: JOB_BODY_LIMIT,
+      methods: change((request) => validateJob(context, request)),
+    },
     { path: "/v1/jobs/parse", bodyLimit: JOB_BODY_LIMIT, methods: change((request) => parseJob(context, request)) },
     { path: "/v1/jobs/statuses", methods: {} },
   ];
@@ -27,8 +35,15 @@ function listJobs(context: ApiContext, request: ApiRequest): Promise<ApiResult> 
   const withMeta = request.params.flag("meta");
   return answerQuery(context, request, ["jobs", "summaries"], "", () => {
     const { namespace, prefix } = request.query;
-    const jobs = [...tables.jobs.values()].filter((job) => (namespace === "*" || job.Namespace === namespace) && job.ID.startsWith(prefix));
-    const page = pageOf(jobs, request.query, (job) => [0, job.ID], (job) => showJobStub(job, tables.summaries.get(jobKey(job.Namespace, job.ID)), withMeta));
+    const jobs = [...tables.jobs.values()].filter(
+      (job) => (namespace === "*" || job.Namespace === namespace) && job.ID.startsWith(prefix),
+    );
+    const page = pageOf(
+      jobs,
+      request.query,
+      (job) => [0, job.ID],
+      (job) => showJobStub(job, tables.summaries.get(jobKey(job.Namespace, job.ID)), withMeta),
+    );
     return { value: page.items, index: tableIndex(context, "jobs", "summaries"), headers: page.headers };
   });
 }
@@ -49,7 +64,15 @@ export function readSubmit(request: ApiRequest): { readonly raw: unknown; readon
       preserveCounts: flagField(body, "PreserveCounts"),
       ...(jobModifyIndex === null ? {} : { jobModifyIndex }),
       ...(evalPriority === null ? {} : { evalPriority }),
-      submission: read === null ? null : { Source: textField(read, "Source"), Format: textField(read, "Format"), VariableFlags: textMap(read["VariableFlags"]), Variables: textField(read, "Variables") },
+      submission:
+        read === null
+          ? null
+          : {
+              Source: textField(read, "Source"),
+              Format: textField(read, "Format"),
+              VariableFlags: textMap(read["VariableFlags"]),
+              Variables: textField(read, "Variables"),
+            },
     },
   };
 }
@@ -57,7 +80,8 @@ export function readSubmit(request: ApiRequest): { readonly raw: unknown; readon
 function textMap(value: unknown): Record<string, string> | null {
   if (value === undefined || value === null) return null;
   const entries = Object.entries(asObject(value));
-  for (const [key, item] of entries) if (typeof item !== "string") throw new HttpError(400, `VariableFlags.${key} must be text`);
+  for (const [key, item] of entries)
+    if (typeof item !== "string") throw new HttpError(400, `VariableFlags.${key} must be text`);
   return Object.fromEntries(entries as Array<[string, string]>);
 }
 
@@ -68,7 +92,13 @@ async function registerJob(context: ApiContext, request: ApiRequest): Promise<Ap
 }
 
 /** Answer of everything that registers a job. */
-export function registerBody(reply: { readonly evalId: string; readonly evalCreateIndex: number; readonly jobModifyIndex: number; readonly index: number; readonly warnings?: readonly string[] }): Record<string, unknown> {
+export function registerBody(reply: {
+  readonly evalId: string;
+  readonly evalCreateIndex: number;
+  readonly jobModifyIndex: number;
+  readonly index: number;
+  readonly warnings?: readonly string[];
+}): Record<string, unknown> {
   return {
     EvalID: reply.evalId,
     EvalCreateIndex: reply.evalCreateIndex,
@@ -90,14 +120,20 @@ export function formatWarnings(warnings: readonly string[]): string {
 function validateJob(context: ApiContext, request: ApiRequest): ApiResult {
   const { raw } = readSubmit(request);
   const { errors, warnings } = context.server.validate(raw);
-  return json({ DriverConfigValidated: true, ValidationErrors: errors.length === 0 ? null : errors, Error: errors.length === 0 ? "" : listErrors(errors), Warnings: formatWarnings(warnings) });
+  return json({
+    DriverConfigValidated: true,
+    ValidationErrors: errors.length === 0 ? null : errors,
+    Error: errors.length === 0 ? "" : listErrors(errors),
+    Warnings: formatWarnings(warnings),
+  });
 }
 
 function parseJob(context: ApiContext, request: ApiRequest): ApiResult {
   const body = asObject(parseJsonBody(request.body));
   const source = textField(body, "JobHCL");
   if (source === "") throw new HttpError(400, "Job spec is empty");
-  if (context.parseHcl === undefined) throw new HttpError(501, "this agent does not parse job files; give it a job as JSON");
+  if (context.parseHcl === undefined)
+    throw new HttpError(501, "this agent does not parse job files; give it a job as JSON");
   try {
     return json(context.parseHcl(source, textField(body, "Variables")));
   } catch (reason) {

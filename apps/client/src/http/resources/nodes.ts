@@ -17,7 +17,12 @@ export function nodeResources(context: ApiContext): Resource[] {
           answerQuery(context, request, ["nodes"], "", () => {
             const shown = { resources: request.params.flag("resources"), os: request.params.flag("os") };
             const rows = [...tables.nodes.values()].filter((node) => node.ID.startsWith(request.query.prefix));
-            const page = pageOf(rows, request.query, (node) => [0, node.ID], (node) => showNodeStub(node, shown));
+            const page = pageOf(
+              rows,
+              request.query,
+              (node) => [0, node.ID],
+              (node) => showNodeStub(node, shown),
+            );
             return { value: page.items, index: tableIndex(context, "nodes"), headers: page.headers };
           }),
       },
@@ -29,7 +34,10 @@ export function nodeResources(context: ApiContext): Resource[] {
           const id = checkUuid(request.path["id"], "node");
           return answerQuery(context, request, ["nodes"], "node not found", () => {
             const node = tables.nodes.get(id);
-            return { value: node === undefined ? undefined : showNode(node), index: node?.ModifyIndex ?? tableIndex(context, "nodes") };
+            return {
+              value: node === undefined ? undefined : showNode(node),
+              index: node?.ModifyIndex ?? tableIndex(context, "nodes"),
+            };
           });
         },
       },
@@ -40,7 +48,10 @@ export function nodeResources(context: ApiContext): Resource[] {
         GET: (request) => {
           const id = checkUuid(request.path["id"], "node");
           return answerQuery(context, request, ["allocs"], "", () => ({
-            value: tables.allocs.by("node", id).sort((a, b) => (a.ID < b.ID ? -1 : 1)).map(showAlloc),
+            value: tables.allocs
+              .by("node", id)
+              .sort((a, b) => (a.ID < b.ID ? -1 : 1))
+              .map(showAlloc),
             index: tableIndex(context, "allocs"),
           }));
         },
@@ -50,7 +61,10 @@ export function nodeResources(context: ApiContext): Resource[] {
       path: "/v1/node/:id/eligibility",
       methods: change(async (request) => {
         const body = asObject(parseJsonBody(request.body));
-        const index = await context.server.setEligibility(checkUuid(request.path["id"], "node"), textField(body, "Eligibility"));
+        const index = await context.server.setEligibility(
+          checkUuid(request.path["id"], "node"),
+          textField(body, "Eligibility"),
+        );
         return writeJson({ NodeModifyIndex: index, EvalIDs: null, EvalCreateIndex: 0, Index: index }, index);
       }),
     },

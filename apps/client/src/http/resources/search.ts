@@ -23,7 +23,8 @@ export function searchResource(context: ApiContext): Resource {
         deployment: () => [...tables.deployments.entries()].map(([id]) => id),
         nodes: () => [...tables.nodes.entries()].map(([id]) => id),
       };
-      if (wanted !== "all" && kinds[wanted] === undefined) throw new HttpError(400, `context ${JSON.stringify(wanted)} cannot be searched here`);
+      if (wanted !== "all" && kinds[wanted] === undefined)
+        throw new HttpError(400, `context ${JSON.stringify(wanted)} cannot be searched here`);
       const matches: Record<string, string[] | null> = {};
       const truncations: Record<string, boolean> = {};
       for (const [kind, ids] of Object.entries(kinds)) {
@@ -33,7 +34,18 @@ export function searchResource(context: ApiContext): Resource {
         truncations[kind] = found.length > MAX_MATCHES;
       }
       const index = tableIndex(context, "jobs", "evals", "allocs", "deployments", "nodes");
-      return { kind: "json", value: { Matches: matches, Truncations: truncations, Index: index, LastContact: 0, KnownLeader: true, NextToken: "" }, index };
+      return {
+        kind: "json",
+        value: {
+          Matches: matches,
+          Truncations: truncations,
+          Index: index,
+          LastContact: 0,
+          KnownLeader: true,
+          NextToken: "",
+        },
+        index,
+      };
     }),
   };
 }

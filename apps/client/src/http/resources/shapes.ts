@@ -60,7 +60,10 @@ export function showAlloc(alloc: Allocation): unknown {
 }
 
 /** An allocation in a list. */
-export function showAllocStub(alloc: Allocation, o: { readonly resources: boolean; readonly taskStates: boolean } = { resources: false, taskStates: true }): unknown {
+export function showAllocStub(
+  alloc: Allocation,
+  o: { readonly resources: boolean; readonly taskStates: boolean } = { resources: false, taskStates: true },
+): unknown {
   const stub: AllocListStub = {
     ID: alloc.ID,
     EvalID: alloc.EvalID,

@@ -14,13 +14,25 @@ export interface CpuFacts {
 }
 
 /** Go's names of architectures, as Nomad uses them. */
-const ARCH: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64", ia32: "386", arm: "arm", ppc64: "ppc64le", s390x: "s390x", riscv64: "riscv64" };
+const ARCH: Readonly<Record<string, string>> = {
+  x64: "amd64",
+  arm64: "arm64",
+  ia32: "386",
+  arm: "arm",
+  ppc64: "ppc64le",
+  s390x: "s390x",
+  riscv64: "riscv64",
+};
 
 /** Reads processors from the kernel. */
 export async function fingerprintCpu(): Promise<CpuFacts> {
   const list = cpus();
   const cores = Math.max(1, list.length);
-  const mhz = (await maxMhz()) ?? (await textMhz(list[0]?.model ?? "")) ?? firstPositive(list.map((cpu) => cpu.speed)) ?? FALLBACK_MHZ;
+  const mhz =
+    (await maxMhz()) ??
+    (await textMhz(list[0]?.model ?? "")) ??
+    firstPositive(list.map((cpu) => cpu.speed)) ??
+    FALLBACK_MHZ;
   const arch = ARCH[process.arch] ?? process.arch;
   return {
     cores,
@@ -42,7 +54,16 @@ export async function fingerprintCpu(): Promise<CpuFacts> {
         Nodes: [0],
         Distances: null,
         BusAssociativity: null,
-        Cores: Array.from({ length: cores }, (_, id) => ({ SocketID: 0, NodeID: 0, ID: id, Grade: true, Disable: false, BaseSpeed: mhz, MaxSpeed: 0, GuessSpeed: 0 })),
+        Cores: Array.from({ length: cores }, (_, id) => ({
+          SocketID: 0,
+          NodeID: 0,
+          ID: id,
+          Grade: true,
+          Disable: false,
+          BaseSpeed: mhz,
+          MaxSpeed: 0,
+          GuessSpeed: 0,
+        })),
         OverrideTotalCompute: 0,
         OverrideWitholdCompute: 0,
       },
@@ -67,7 +88,8 @@ async function textMhz(model: string): Promise<number | undefined> {
     if (mhz !== undefined && Number(mhz) > 0) return Math.round(Number(mhz));
     const bogo = /^bogomips\s*:\s*([\d.]+)/im.exec(text)?.[1];
     // Only x86 counts two loops a cycle; elsewhere the number says nothing of the frequency.
-    if (bogo !== undefined && (process.arch === "x64" || process.arch === "ia32")) return firstPositive([Math.round(Number(bogo) / 2)]);
+    if (bogo !== undefined && (process.arch === "x64" || process.arch === "ia32"))
+      return firstPositive([Math.round(Number(bogo) / 2)]);
   } catch {
     // No /proc.
   }

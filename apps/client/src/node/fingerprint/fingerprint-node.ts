@@ -21,7 +21,12 @@ export interface NodeSettings {
   readonly outriderVersion: string;
   /** Address for ports of groups; default: found on the machine. */
   readonly networkAddress?: string;
-  readonly reserved?: { readonly cpu?: number; readonly memoryMB?: number; readonly diskMB?: number; readonly ports?: string };
+  readonly reserved?: {
+    readonly cpu?: number;
+    readonly memoryMB?: number;
+    readonly diskMB?: number;
+    readonly ports?: string;
+  };
   readonly minDynamicPort?: number;
   readonly maxDynamicPort?: number;
   /** MHz; replaces what was found. */
@@ -31,7 +36,12 @@ export interface NodeSettings {
 
 /** Looks at the machine and describes it as a node. */
 export async function fingerprintNode(identity: NodeIdentity, settings: NodeSettings): Promise<Node> {
-  const [cpu, memory, os, storage] = await Promise.all([fingerprintCpu(), fingerprintMemory(), fingerprintOs(), fingerprintStorage(settings.allocRoot)]);
+  const [cpu, memory, os, storage] = await Promise.all([
+    fingerprintCpu(),
+    fingerprintMemory(),
+    fingerprintOs(),
+    fingerprintStorage(settings.allocRoot),
+  ]);
   const network = fingerprintNetwork(settings.networkAddress);
   const compute = settings.cpuTotalCompute ?? cpu.totalMhz;
   const node = make(NodeStruct, {
@@ -64,7 +74,11 @@ export async function fingerprintNode(identity: NodeIdentity, settings: NodeSett
     Status: "initializing",
     SchedulingEligibility: "eligible",
     NodeResources: {
-      Cpu: { CpuShares: compute, TotalCpuCores: cpu.cores, ReservableCpuCores: Array.from({ length: cpu.cores }, (_, i) => i) },
+      Cpu: {
+        CpuShares: compute,
+        TotalCpuCores: cpu.cores,
+        ReservableCpuCores: Array.from({ length: cpu.cores }, (_, i) => i),
+      },
       Processors: cpu.processors,
       Memory: { MemoryMB: settings.memoryTotalMB ?? memory.memoryMB },
       Disk: { DiskMB: storage.diskMB },
@@ -86,8 +100,16 @@ export async function fingerprintNode(identity: NodeIdentity, settings: NodeSett
 
 /** Nodes with the same class look the same to jobs: everything that is not unique goes in. */
 export function computedClass(node: Node): string {
-  const attributes = Object.entries(node.Attributes ?? {}).filter(([key]) => !key.startsWith("unique."));
-  const meta = Object.entries(node.Meta ?? {}).filter(([key]) => !key.startsWith("unique."));
-  const text = JSON.stringify([node.Datacenter, node.NodeClass, node.NodePool, attributes.sort(), meta.sort()]);
+  const common = (values: Readonly<Record<string, string>> | null): Array<[string, string]> =>
+    Object.entries(values ?? {})
+      .filter(([key]) => !key.startsWith("unique."))
+      .sort(([a], [b]) => (a < b ? -1 : 1));
+  const text = JSON.stringify([
+    node.Datacenter,
+    node.NodeClass,
+    node.NodePool,
+    common(node.Attributes),
+    common(node.Meta),
+  ]);
   return `v1:${createHash("sha256").update(text).digest().readBigUInt64BE(0)}`;
 }

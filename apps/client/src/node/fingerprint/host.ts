@@ -51,7 +51,10 @@ async function cgroupVersion(): Promise<string | undefined> {
 }
 
 /** Memory in MB and as attribute. A limit of the container counts, when there is one. */
-export async function fingerprintMemory(): Promise<{ readonly memoryMB: number; readonly attributes: Record<string, string> }> {
+export async function fingerprintMemory(): Promise<{
+  readonly memoryMB: number;
+  readonly attributes: Record<string, string>;
+}> {
   let bytes = totalmem();
   for (const path of ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]) {
     try {
@@ -65,34 +68,60 @@ export async function fingerprintMemory(): Promise<{ readonly memoryMB: number; 
 }
 
 /** Disk of the folder where allocations live. */
-export async function fingerprintStorage(dir: string): Promise<{ readonly diskMB: number; readonly attributes: Record<string, string> }> {
+export async function fingerprintStorage(
+  dir: string,
+): Promise<{ readonly diskMB: number; readonly attributes: Record<string, string> }> {
   const disk = await statfs(dir);
   const total = disk.blocks * disk.bsize;
   const free = disk.bavail * disk.bsize;
   return {
     diskMB: Math.floor(free / 1_048_576),
-    attributes: { "unique.storage.bytestotal": String(total), "unique.storage.bytesfree": String(free), "unique.storage.volume": dir },
+    attributes: {
+      "unique.storage.bytestotal": String(total),
+      "unique.storage.bytesfree": String(free),
+      "unique.storage.volume": dir,
+    },
   };
 }
 
 /** Addresses of a node. The first one that is not loopback serves groups with ports, unless the machine has none. */
-export function fingerprintNetwork(preferred: string | undefined): { readonly ip: string; readonly networks: NetworkResource[]; readonly nodeNetworks: NodeNetworkResource[] } {
+export function fingerprintNetwork(preferred: string | undefined): {
+  readonly ip: string;
+  readonly networks: NetworkResource[];
+  readonly nodeNetworks: NodeNetworkResource[];
+} {
   const interfaces = networkInterfaces();
-  const all = Object.entries(interfaces).flatMap(([device, addresses]) => (addresses ?? []).map((address) => ({ device, ...address })));
+  const all = Object.entries(interfaces).flatMap(([device, addresses]) =>
+    (addresses ?? []).map((address) => ({ device, ...address })),
+  );
   const outward = all.find((a) => !a.internal && a.family === "IPv4");
   const ip = preferred ?? outward?.address ?? "127.0.0.1";
   const device = all.find((a) => a.address === ip)?.device ?? outward?.device ?? "lo";
   const own = all.filter((a) => a.device === device && !a.address.startsWith("fe80"));
   return {
     ip,
-    networks: own.map((a) => make(NetworkResourceStruct, { Mode: "host", Device: device, CIDR: `${a.address}/${a.family === "IPv4" ? 32 : 128}`, IP: a.address, MBits: 1000 })),
+    networks: own.map((a) =>
+      make(NetworkResourceStruct, {
+        Mode: "host",
+        Device: device,
+        CIDR: `${a.address}/${a.family === "IPv4" ? 32 : 128}`,
+        IP: a.address,
+        MBits: 1000,
+      }),
+    ),
     nodeNetworks: [
       {
         Mode: "host",
         Device: device,
         MacAddress: own[0]?.mac === undefined || own[0].mac === "00:00:00:00:00:00" ? "" : own[0].mac,
         Speed: 1000,
-        Addresses: own.map((a) => ({ Family: a.family === "IPv4" ? "ipv4" : "ipv6", Alias: "default", Address: a.address, ReservedPorts: "", Gateway: "" })),
+        Addresses: own.map((a) => ({
+          Family: a.family === "IPv4" ? "ipv4" : "ipv6",
+          Alias: "default",
+          Address: a.address,
+          ReservedPorts: "",
+          Gateway: "",
+        })),
       },
     ],
   };
