@@ -2,6 +2,8 @@ import type { AllocUpdate, BroadcastListener, TaskEventInput } from "@outrider/a
 import type { AllocDir } from "@outrider/allocdir-interface";
 import type { HookResources } from "@outrider/hook-resources";
 import type { Allocation, AllocNetworkStatus } from "@outrider/nomad-structs";
+import type { AllocChecks } from "./checks/alloc-checks.ts";
+import type { AllocServices } from "./services/alloc-services.ts";
 import type { ClientAllocRunnerConfig } from "../task/ports.ts";
 
 /** What alloc hooks leave for task hooks (client-runtime.md 6). */
@@ -25,5 +27,11 @@ export interface AllocHookContext {
   readonly deployment: () => Allocation["DeploymentStatus"];
   /** Keeps and reports the health; null takes it back. */
   readonly setHealth: (healthy: boolean | null, events: ReadonlyMap<string, TaskEventInput>) => Promise<void>;
+  readonly checks: AllocChecks;
+  readonly services: AllocServices | undefined;
+  /** Adds an event to each task of the group that lives; false when none does. */
+  readonly tellLiving: (event: TaskEventInput) => boolean;
+  /** Aborted when the server asks to skip shutdown delays. */
+  readonly skipShutdownDelay: AbortSignal;
   readonly onMaxRunExceeded: () => void;
 }

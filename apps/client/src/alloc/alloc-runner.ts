@@ -26,6 +26,7 @@ import {
 import type { ClientAllocRunnerConfig } from "../task/ports.ts";
 import { messageOf } from "../task/task-hook-failure.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
+import type { AllocChecks, CheckResult } from "./checks/alloc-checks.ts";
 import type { AllocHookRunner } from "./alloc-hook-runner.ts";
 import { AllocReporter } from "./alloc-reporter.ts";
 import { AllocRequests, type RunnerTask } from "./alloc-requests.ts";
@@ -38,6 +39,7 @@ export interface AllocRunnerParts {
   readonly logger: Logger;
   readonly allocDir: AllocDir;
   readonly coordinator: Coordinator;
+  readonly checks: AllocChecks;
   readonly skipShutdownDelay: AbortController;
 }
 
@@ -300,6 +302,11 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
     return this.#requests.signal(task, signal);
   }
 
+  /** What the service checks last said, by check. */
+  checkResults(): Readonly<Record<string, CheckResult>> {
+    return this.#parts.checks.results();
+  }
+
   async restartTask(task: string, event: TaskEventInput): Promise<void> {
     await this.#requests.find(task).restart(event);
   }
@@ -355,6 +362,13 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
       this.#passing = false;
       this.#pass();
     });
+  }
+
+  /** Adds an event to each task that keeps the group alive; false when none does. */
+  tellLiving(event: TaskEventInput): boolean {
+    const living = this.#runners.filter((runner) => isBeforePoststop(runner) && !isDead(runner));
+    for (const runner of living) runner.record.append(event);
+    return living.length > 0;
   }
 
   onMaxRunExceeded(): void {

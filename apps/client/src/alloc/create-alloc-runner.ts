@@ -18,6 +18,8 @@ import { AllocHookRunner } from "./alloc-hook-runner.ts";
 import type { AllocResourcesShape } from "./alloc-hook-context.ts";
 import { allocHooks } from "./alloc-hooks.ts";
 import type { RunnerTask } from "./alloc-requests.ts";
+import { checksOfTasks } from "./checks/checks-of-tasks.ts";
+import { AllocServices } from "./services/alloc-services.ts";
 import { ClientAllocRunner } from "./alloc-runner.ts";
 import { Coordinator, stageOf } from "./coordinator.ts";
 import { allocKeys } from "./state-keys.ts";
@@ -39,10 +41,14 @@ export const createAllocRunner: AllocRunnerFactory<ClientAllocRunnerConfig, Allo
     consulCheckIds: {},
     networkStatus: null,
   });
-  const runner = new ClientAllocRunner({ config, logger, allocDir, coordinator, skipShutdownDelay });
+  const living: RunnerTask[] = [];
+  const checks = checksOfTasks({ clock: config.clock, logger, tasks: () => living.map((t) => t.runner) });
+  const services = makeServices(config, () => runner.alloc(), logger);
+  const runner = new ClientAllocRunner({ config, logger, allocDir, coordinator, skipShutdownDelay, checks });
   const runners = await Promise.all(
-    tasks.map((task) => makeTask(config, task, { logger, allocDir, coordinator, skipShutdownDelay, runner })),
+    tasks.map((task) => makeTask(config, task, { logger, allocDir, coordinator, skipShutdownDelay, runner, services })),
   );
+  living.push(...runners);
   const env = new TaskEnvBuilder({ alloc, node: config.node, region: config.region });
   const hooks = allocHooks({
     config,
@@ -52,6 +58,10 @@ export const createAllocRunner: AllocRunnerFactory<ClientAllocRunnerConfig, Allo
     listener: () => runner.listener(),
     deployment: () => runner.reporter.deployment,
     setHealth: (healthy, events) => runner.setHealth(healthy, events),
+    checks,
+    services,
+    tellLiving: (event) => runner.tellLiving(event),
+    skipShutdownDelay: skipShutdownDelay.signal,
     onMaxRunExceeded: () => runner.onMaxRunExceeded(),
   });
   resources.onChange("networkStatus", (status) => runner.setNetworkStatus(structuredClone(status) as never));
@@ -83,6 +93,12 @@ interface TaskSurroundings {
   readonly coordinator: Coordinator;
   readonly skipShutdownDelay: AbortController;
   readonly runner: ClientAllocRunner;
+  readonly services: AllocServices | undefined;
+}
+
+function makeServices(config: ClientAllocRunnerConfig, alloc: () => Allocation, logger: Logger): AllocServices | undefined {
+  const { services: registrar, clock, node } = config;
+  return registrar === undefined ? undefined : new AllocServices({ registrar, alloc, datacenter: () => node().Datacenter, clock, logger });
 }
 
 async function makeTask(config: ClientAllocRunnerConfig, task: Task, around: TaskSurroundings): Promise<RunnerTask> {
@@ -129,6 +145,7 @@ async function makeTask(config: ClientAllocRunnerConfig, task: Task, around: Tas
     },
     gate: (signal: AbortSignal) => coordinator.wait(task.Name, signal),
     skipShutdownDelay: around.skipShutdownDelay.signal,
+    services: around.services,
     networkDns: () => runner.reporter.network?.DNS ?? null,
   };
   return { runner: new TaskRunner(parts, (context) => taskHooks(context, stats)), latestStats: () => stats.latest() };

@@ -2,7 +2,10 @@ import type { AllocRunnerConfig, TaskHook } from "@outrider/alloc-runner";
 import type { AllocDir, TaskDir } from "@outrider/allocdir-interface";
 import type { Node } from "@outrider/nomad-structs";
 import type { HclSpec } from "@outrider/plugin-driver";
+import type { ServiceRegistrar } from "../alloc/services/service-registrar.ts";
 import type { DriverManager } from "../driver/driver-manager.ts";
+
+import type { VariableSource } from "./template/variable-source.ts";
 
 /** Where the output of one task goes. Sizes are those of the job's `logs` block. */
 export interface LogCollection {
@@ -54,6 +57,10 @@ export interface ClientAllocRunnerConfig extends AllocRunnerConfig<AllocDir> {
   /** Usage of tasks: sampled unless `collect` is false; `publish` is about metrics. */
   readonly stats: { readonly publish: boolean; readonly intervalMs: number; readonly collect?: boolean };
   readonly counters?: TaskCounters;
+  /** Variables that templates may read; without them templates that do so wait. */
+  readonly variables?: VariableSource;
+  /** Where services of provider `nomad` are listed. */
+  readonly services?: ServiceRegistrar;
   /** A paused task's deployment clock stands still (R-9). Default false. */
   readonly pausedIsHealthy?: boolean;
   /** Waits for `shutdown_delay` also when a window closes (R-6). Default false. */

@@ -1,7 +1,9 @@
+import type { TaskEventInput } from "@outrider/alloc-runner";
 import type { TaskDir } from "@outrider/allocdir-interface";
 import type { Logger } from "@outrider/foundation";
 import type { Allocation, DNSConfig, Task } from "@outrider/nomad-structs";
 import type { Capabilities, HclSpec } from "@outrider/plugin-driver";
+import type { AllocServices } from "../alloc/services/alloc-services.ts";
 import type { DriverTask } from "./driver/driver-task.ts";
 import type { TaskEnvBuilder } from "./env/task-env-builder.ts";
 import type { RunSignals } from "./kill-signals.ts";
@@ -16,6 +18,14 @@ import type { TaskStarter } from "./task-starter.ts";
 export interface DriverFacts {
   readonly schema: HclSpec;
   readonly capabilities: Capabilities;
+}
+
+/** What hooks may ask of their own task. Both reject with `Task not running` when it does not. */
+export interface TaskControl {
+  /** `failure`: counts against the restart policy. Resolves when the task has ended. */
+  restart(event: TaskEventInput, o?: { readonly failure?: boolean }): Promise<void>;
+  signal(name: string, reason?: string): Promise<void>;
+  isRunning(): boolean;
 }
 
 /** What a task runner is made of from outside. */
@@ -33,6 +43,8 @@ export interface TaskRunnerParts {
   readonly gate: (signal: AbortSignal) => Promise<void>;
   /** Aborted when the server asks to skip shutdown delays. */
   readonly skipShutdownDelay: AbortSignal;
+  /** The allocation's services; undefined where none can be registered. */
+  readonly services: AllocServices | undefined;
   /** Name servers of the allocation's own network. */
   readonly networkDns: () => DNSConfig | null;
 }
@@ -46,6 +58,7 @@ export interface TaskContext extends Omit<TaskRunnerParts, "alloc" | "task"> {
   readonly starter: TaskStarter;
   readonly pause: PauseController;
   readonly hooks: TaskHookRunner;
+  readonly control: TaskControl;
   /** Known once the driver has come up. */
   driver: DriverFacts | undefined;
   /** The started task, until its end has been dealt with. */

@@ -42,6 +42,11 @@ export class TaskRunner {
       signals,
       driver: undefined,
       live: undefined,
+      control: {
+        restart: (event, o) => this.restart(event, o),
+        signal: (name, reason) => this.signal(name, reason),
+        isRunning: () => this.#c.live !== undefined,
+      },
       tracker: new RestartTracker({
         policy: restartPolicyOf(alloc, task),
         jobType: alloc.Job?.Type ?? "",
@@ -279,10 +284,10 @@ export class TaskRunner {
     this.#revive();
   }
 
-  async signal(name: string): Promise<void> {
+  async signal(name: string, reason?: string): Promise<void> {
     const { live, record } = this.#c;
     if (record.phase !== "running" || live === undefined) throw notRunning();
-    record.append({ type: TASK_EVENT.signaling, facts: { signalName: name } });
+    record.append({ type: TASK_EVENT.signaling, facts: { signalName: name, ...(reason === undefined ? {} : { reason }) } });
     await live.sendSignal(name);
   }
 

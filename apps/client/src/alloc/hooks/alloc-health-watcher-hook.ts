@@ -12,6 +12,8 @@ const DEFAULT_DEADLINE_NS = 300e9;
 interface HealthRules {
   readonly minHealthyNs: number;
   readonly deadlineNs: number;
+  /** Whether the service checks must pass too. */
+  readonly useChecks: boolean;
 }
 
 /** Decides whether an allocation of a service or system job is healthy, within its deadline (client-runtime.md 5.2). */
@@ -63,6 +65,7 @@ function rulesOf(alloc: Allocation): HealthRules | undefined {
   return {
     minHealthyNs: block?.MinHealthyTime || DEFAULT_MIN_HEALTHY_NS,
     deadlineNs: block?.HealthyDeadline || DEFAULT_DEADLINE_NS,
+    useChecks: block?.HealthCheck !== "task_states",
   };
 }
 
@@ -74,18 +77,20 @@ async function watch(c: AllocHookContext, alloc: Allocation, rules: HealthRules,
   let update: AllocUpdate | undefined;
   let steady = { sinceMs: -1, seenAt: 0 };
   for (;;) {
+    signal.throwIfAborted();
     const health = taskHealth(tasks, update?.TaskStates ?? {});
     const stopped = isServerTerminal(c.alloc().DesiredStatus);
     if (health.kind === "unhealthy" || update?.ClientStatus === "failed") {
       return setUnhealthy(c, tasks, update, rules, { deadlinePassed: false, stopped });
     }
     // A pause that was asked for is no failure, where the operator says so.
-    if (health.kind !== "running") steady = { sinceMs: -1, seenAt: 0 };
+    const checksPass = !rules.useChecks || c.checks.health().passing;
+    if (health.kind !== "running" || !checksPass) steady = { sinceMs: -1, seenAt: 0 };
     deadline.hold(health.kind === "waiting" && health.paused && c.config.pausedIsHealthy === true);
     const left = deadline.leftMs();
     if (left <= 0) return setUnhealthy(c, tasks, update, rules, { deadlinePassed: true, stopped });
     let wait = left;
-    if (health.kind === "running") {
+    if (health.kind === "running" && checksPass) {
       // Counted from when it was seen: what ran while the agent was away was not watched.
       if (health.sinceMs !== steady.sinceMs) steady = { sinceMs: health.sinceMs, seenAt: clock.monotonic() };
       const healthyIn = steady.seenAt + nsToMs(rules.minHealthyNs) - clock.monotonic();
@@ -97,6 +102,7 @@ async function watch(c: AllocHookContext, alloc: Allocation, rules: HealthRules,
     const news = listener.receive({ signal: both });
     news.catch(() => undefined);
     const waits: Array<Promise<AllocUpdate | "time" | undefined>> = [news];
+    if (rules.useChecks) waits.push(checksChange(c.checks, both));
     if (!deadline.held) {
       const timer = sleep(wait, { clock, signal: both, ref: false }).then(() => "time" as const);
       timer.catch(() => undefined);
@@ -110,6 +116,20 @@ async function watch(c: AllocHookContext, alloc: Allocation, rules: HealthRules,
       cancel.abort();
     }
   }
+}
+
+/** Resolves at the next change of a check's status, or with the signal. */
+function checksChange(checks: AllocHookContext["checks"], signal: AbortSignal): Promise<"time"> {
+  if (signal.aborted) return Promise.resolve("time");
+  return new Promise((resolve) => {
+    const done = (): void => {
+      listening[Symbol.dispose]();
+      signal.removeEventListener("abort", done);
+      resolve("time");
+    };
+    const listening = checks.onChange(done);
+    signal.addEventListener("abort", done, { once: true });
+  });
 }
 
 /** All tasks have ended: an allocation that was not judged before did not become healthy. */

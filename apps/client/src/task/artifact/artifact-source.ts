@@ -28,35 +28,74 @@ export class ArtifactFault extends Error {
  * time, whose values cannot be judged yet. Throws ArtifactFault.
  */
 export function artifactSource(artifact: TaskArtifact, o: { readonly literal: boolean }): ArtifactSource {
-  const source = artifact.GetterSource;
-  const unknown = !o.literal && source.includes("${");
-  let url: URL;
-  try {
-    url = new URL(unknown ? "http://unknown/file" : source);
-  } catch {
-    throw new ArtifactFault("GetterSource", `artifact source ${JSON.stringify(source)} is not an http or https URL`);
-  }
-  if (url.protocol !== "http:" && url.protocol !== "https:") {
-    throw new ArtifactFault("GetterSource", `artifact source ${JSON.stringify(source)}: only http and https are supported`);
-  }
+  const source = shownSource(artifact.GetterSource);
+  const url = urlOf(artifact.GetterSource, o.literal);
   if (!["", "any", "file"].includes(artifact.GetterMode)) {
     throw new ArtifactFault("GetterMode", `artifact mode ${JSON.stringify(artifact.GetterMode)} is not supported: single files only`);
   }
   if (artifact.GetterInsecure) throw new ArtifactFault("GetterInsecure", "artifact insecure = true is not supported: certificates are always checked");
   if (artifact.Chown) throw new ArtifactFault("Chown", "artifact chown = true is not supported");
-  const options = artifact.GetterOptions ?? {};
+  const options = { ...taken(url), ...artifact.GetterOptions };
   for (const key of Object.keys(options)) {
-    if (!["checksum", "archive", "filename"].includes(key)) throw new ArtifactFault("GetterOptions", `artifact option ${JSON.stringify(key)} is not supported`);
+    if (!OPTIONS.includes(key)) throw new ArtifactFault("GetterOptions", `artifact option ${JSON.stringify(key)} is not supported`);
   }
-  const plain = ["false", "0"].includes(options["archive"] ?? "");
-  if (!plain && (ARCHIVES.test(url.pathname) || (options["archive"] ?? "") !== "")) {
+  const archive = options["archive"] ?? "";
+  const plain = archive === "false" || archive === "0";
+  if (!plain && (ARCHIVES.test(url.pathname) || archive !== "")) {
     throw new ArtifactFault("GetterOptions", `artifact ${JSON.stringify(source)} is an archive: unpacking is not supported (archive = false keeps it packed)`);
   }
-  const name = options["filename"] ?? decodeURIComponent(url.pathname.slice(url.pathname.lastIndexOf("/") + 1));
   const destination = artifact.RelativeDest || "local/";
   const wholeFile = artifact.GetterMode === "file";
-  if (!wholeFile && name === "") throw new ArtifactFault("GetterSource", `artifact source ${JSON.stringify(source)} names no file`);
-  return { url: source, path: wholeFile ? destination : `${destination}/${name}`, checksum: checksumOf(options["checksum"]) };
+  const path = wholeFile ? destination : `${destination}/${options["filename"] ?? lastName(url)}`;
+  return { url: url.href, path, checksum: checksumOf(options["checksum"]) };
+}
+
+const OPTIONS = ["checksum", "archive", "filename"];
+
+/** A source without what may be a password. */
+export function shownSource(source: string): string {
+  return source.replace(/^([a-z]+:\/\/)[^/@]*@/i, "$1");
+}
+
+function urlOf(source: string, literal: boolean): URL {
+  const shown = JSON.stringify(shownSource(source));
+  let url: URL;
+  try {
+    // What only the node knows stands for a name here.
+    url = new URL(literal ? source : source.replace(/^\$\{[^}]*\}(?=\/|$)/, "http://unknown").replace(/\$\{[^}]*\}/g, "unknown"));
+  } catch {
+    throw new ArtifactFault("GetterSource", `artifact source ${shown} is not an http or https URL`);
+  }
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    throw new ArtifactFault("GetterSource", `artifact source ${shown}: only http and https are supported`);
+  }
+  if (url.pathname.includes("//")) throw new ArtifactFault("GetterSource", `artifact source ${shown}: a subfolder of an archive (//) is not supported`);
+  return url;
+}
+
+/** Options that stand in the URL, as other getters allow it; they are not part of what is fetched. */
+function taken(url: URL): Record<string, string> {
+  const found: Record<string, string> = {};
+  for (const key of OPTIONS) {
+    const value = url.searchParams.get(key);
+    if (value === null) continue;
+    found[key] = value;
+    url.searchParams.delete(key);
+  }
+  return found;
+}
+
+function lastName(url: URL): string {
+  let name: string;
+  try {
+    name = decodeURIComponent(url.pathname.slice(url.pathname.lastIndexOf("/") + 1));
+  } catch {
+    name = "";
+  }
+  if (name === "" || name === "." || name === ".." || name.includes("/") || name.includes("\0")) {
+    throw new ArtifactFault("GetterSource", `artifact source ${JSON.stringify(`${url.origin}${url.pathname}`)} names no file`);
+  }
+  return name;
 }
 
 function checksumOf(text: string | undefined): ArtifactSource["checksum"] {

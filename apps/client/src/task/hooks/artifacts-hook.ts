@@ -1,7 +1,8 @@
 import type { TaskHook } from "@outrider/alloc-runner";
 import type { TaskDir } from "@outrider/allocdir-interface";
 import { TASK_EVENT, type TaskArtifact } from "@outrider/nomad-structs";
-import { ArtifactFault, artifactSource } from "../artifact/artifact-source.ts";
+import { placeInTask } from "../task-place.ts";
+import { ArtifactFault, artifactSource, shownSource } from "../artifact/artifact-source.ts";
 import { download } from "../artifact/download.ts";
 import { messageOf, TaskSetupError } from "../task-hook-failure.ts";
 
@@ -12,19 +13,21 @@ export function artifactsHook(): TaskHook<TaskDir> {
     name: "artifacts",
     async prestart({ task, taskDir, env, previousState, emit }, signal) {
       const artifacts = task.Artifacts ?? [];
-      if (artifacts.length === 0) return { done: true };
+      // No record of having nothing to do: it would only be one more write.
+      if (artifacts.length === 0) return;
       for (const [key, value] of Object.entries(previousState)) if (value === "1") fetched.add(key);
       emit({ type: TASK_EVENT.downloadingArtifacts });
       for (const artifact of artifacts) {
         const filled = interpolated(artifact, (text) => env.replace(text));
-        const key = JSON.stringify([filled.GetterSource, filled.RelativeDest]);
+        const key = JSON.stringify([filled.GetterSource, filled.GetterOptions, filled.GetterMode, filled.RelativeDest]);
         if (fetched.has(key)) continue;
         try {
           const source = artifactSource(filled, { literal: true });
-          await download(source, { taskDir: taskDir.dir, headers: filled.GetterHeaders ?? {}, signal });
+          const place = placeInTask(source.path, { taskDir, replace: (text) => env.replace(text) });
+          await download(source, { place, headers: filled.GetterHeaders ?? {}, signal });
         } catch (cause) {
           if (signal.aborted) throw signal.reason;
-          const error = `failed to download artifact ${JSON.stringify(filled.GetterSource)}: ${messageOf(cause)}`;
+          const error = `failed to download artifact ${JSON.stringify(shownSource(filled.GetterSource))}: ${messageOf(cause)}`;
           // A block that can never work is not tried again; a server may come back.
           throw new TaskSetupError(error, { type: TASK_EVENT.failedArtifactDownload, facts: { error } }, { cause, recoverable: !(cause instanceof ArtifactFault) });
         }
@@ -40,7 +43,6 @@ function interpolated(artifact: TaskArtifact, replace: (text: string) => string)
   return {
     ...artifact,
     GetterSource: replace(artifact.GetterSource),
-    RelativeDest: replace(artifact.RelativeDest),
     GetterOptions: all(artifact.GetterOptions),
     GetterHeaders: all(artifact.GetterHeaders),
   };
