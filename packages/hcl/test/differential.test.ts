@@ -1,5 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { compare, compareMutants, jobFiles, summary } from "./differential.ts";
+
+// The machine may be busy: time is no part of what is tested here.
+vi.setConfig({ testTimeout: 60_000 });
 
 describe("the official parser", () => {
   it("gives the same values for every job file", async () => {

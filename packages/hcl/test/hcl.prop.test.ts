@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
   evaluate,
   HclNumber,
@@ -12,6 +12,9 @@ import {
   valueToJs,
 } from "../src/index.ts";
 import type { Expression } from "../src/index.ts";
+
+// The machine may be busy: time is no part of what is tested here.
+vi.setConfig({ testTimeout: 60_000 });
 
 const ev = (text: string, x: unknown = null): unknown => {
   const { value, diagnostics } = evaluate(parseExpression(text).expression as Expression, {
