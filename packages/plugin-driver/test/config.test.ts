@@ -244,6 +244,29 @@ describe("reading a block", () => {
     expect(issues(() => encodeConfig(spec, input))).toContainEqual(message);
   });
 
+  it.each(["${hasindex(1, 1)}", "${reverse(1)}", "${int([])}", "${unclosed", "${nofunction(1)}"])(
+    "names an expression that fails: %s",
+    (text) => {
+      expect(issues(() => one("any", text))[0]).toContain(`config.a: ${JSON.stringify(text)}: `);
+    },
+  );
+
+  it("takes a null type as any, and a null block as none", () => {
+    expect(one("null", [1, "x"])).toBe("9201a178");
+    expect(one("number", "${int(9223372036854775807)}")).toBe("cf7fffffffffffffff");
+    expect(one("any", '${hasindex({a = 1}, "a") ? "y" : "n"}')).toBe("a179");
+    const spec = object({
+      b: block(object({})),
+      m: { kind: "blockMap", name: "m", labels: ["l"], nested: object({}) },
+    });
+    expect(hex(encodeConfig(spec, { b: null, m: [{ x: null }] }))).toBe("82a162c0a16d80");
+    expect(hex(encodeConfig(spec, null))).toBe("82a162c0a16d80");
+  });
+
+  it("writes infinities as doubles", () => {
+    expect(one("number", Number.POSITIVE_INFINITY)).toBe("cb7ff0000000000000");
+  });
+
   it("refuses schemas that are nested without end", () => {
     let spec: HclSpec = literal("1");
     for (let i = 0; i < 70; i++) spec = { kind: "array", values: [spec] };

@@ -169,6 +169,13 @@ describe("launching a plugin", () => {
     expect(spawned).toEqual([]);
   });
 
+  it("notices a real program that is no plugin", async () => {
+    await expect(launchPlugin({ command: "/bin/true", cwd: "/" })).rejects.toMatchObject({ kind: "exited" });
+    await expect(launchPlugin({ command: "/no/such/plugin" })).rejects.toMatchObject({ kind: "spawn" });
+    const args = ["-c", "sleep 60 & echo hello; sleep 60"];
+    await expect(launchPlugin({ command: "/bin/sh", args })).rejects.toMatchObject({ kind: "handshake" });
+  });
+
   it("relays its stderr and ignores broken pipes", async () => {
     const child = new FakeChild();
     const lines: string[] = [];
@@ -201,6 +208,19 @@ describe("attaching to a running plugin", () => {
     await expect(connectPlugin({ reattach, expect: { name: "docker" } })).rejects.toMatchObject({ kind: "identity" });
     await using plugin = await connectPlugin({ reattach, verify: ({ name }) => name === "memory" });
     expect(plugin.exited).toBeUndefined();
+  });
+
+  it("reaches a driver at a listener of the caller, which stays the caller's", async () => {
+    const listener = createServer();
+    server = await createDriverServer(new MemoryDriver(), { listener });
+    expect(server.socketPath).toBeUndefined();
+    await new Promise<void>((resolve) => listener.listen(socketPath, resolve));
+    const plugin = await connectPlugin({ socketPath });
+    expect((await plugin.info()).name).toBe("memory");
+    await server[Symbol.asyncDispose]();
+    await plugin.gone;
+    expect(listener.listening).toBe(true);
+    listener.close();
   });
 
   it("asks a plugin to end, without killing what it did not start", async () => {

@@ -9,7 +9,9 @@ function recorder(): { logger: Logger; lines: string[] } {
     (level: string) =>
     (first: object | string, message?: string): void => {
       const fields = typeof first === "string" ? {} : first;
-      lines.push([level, message ?? first, ...Object.entries(fields).map(([k, v]) => `${k}=${String(v)}`)].join(" "));
+      lines.push(
+        [level, message ?? (first as string), ...Object.entries(fields).map(([k, v]) => `${k}=${String(v)}`)].join(" "),
+      );
     };
   const logger: Logger = {
     trace: fn("trace"),

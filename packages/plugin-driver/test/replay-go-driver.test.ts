@@ -201,7 +201,7 @@ async function exec(
   [first, ...rest]: pb.ExecTaskStreamingRequest[],
   signal: AbortSignal,
 ): Promise<Message[]> {
-  const { taskId, command, tty } = first?.setup as pb.ExecTaskStreamingRequest_Setup;
+  const { taskId, command, tty } = (first as pb.ExecTaskStreamingRequest).setup as pb.ExecTaskStreamingRequest_Setup;
   async function* input(): AsyncGenerator<ExecInput> {
     for (const { stdin, ttySize } of rest) {
       yield {

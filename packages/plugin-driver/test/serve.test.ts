@@ -9,7 +9,7 @@ import { connectPlugin } from "../src/host/index.ts";
 import { parseHandshake } from "../src/host/handshake.ts";
 import { serve } from "../src/serve/index.ts";
 import { type HostStdio, takeStdio } from "../src/serve/private-stdio.ts";
-import type { PluginProcess, ServeOptions } from "../src/serve/serve.ts";
+import { type PluginProcess, type ServeOptions, socketPath } from "../src/serve/serve.ts";
 import { MemoryDriver } from "./support/memory-driver.ts";
 
 const COOKIE = "e4327c2e01eabfd75a8a67adb114fb34a757d57eee7728d857a8cec6e91a7255";
@@ -133,6 +133,17 @@ describe("a plugin executable", () => {
     expect(parseHandshake(await far.handshake).address.length).toBeLessThan(108);
     far.host.emit("SIGTERM");
     await far.host.exited;
+  });
+});
+
+describe("a path for the socket", () => {
+  it("is made short by a folder of its own when every usual place is too long", () => {
+    const long = `/${"x".repeat(120)}`;
+    const { path, folder: made } = socketPath([long], 1);
+    expect(path.length).toBeLessThan(108);
+    expect(path.startsWith(made as string)).toBe(true);
+    rmSync(made as string, { recursive: true });
+    expect(socketPath([undefined, "", folder], 7).path.startsWith(`${folder}/plugin7`)).toBe(true);
   });
 });
 

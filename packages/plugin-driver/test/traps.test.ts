@@ -1,6 +1,6 @@
 /** What a stock agent does to a careless driver, and why it cannot happen here. */
 import { execFileSync } from "node:child_process";
-import { constants, mkdtempSync, openSync, closeSync, rmSync } from "node:fs";
+import { closeSync, constants, mkdtempSync, openSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
@@ -17,7 +17,7 @@ import { toTaskStats } from "../src/wire/usage.ts";
 import { holdOpen } from "../src/serve/hold-open.ts";
 import { createDriverServer } from "../src/serve/index.ts";
 import { connected } from "./support/pair.ts";
-import { MemoryDriver, SAMPLE, taskConfig, untilAborted } from "./support/memory-driver.ts";
+import { broken, MemoryDriver, SAMPLE, taskConfig, untilAborted } from "./support/memory-driver.ts";
 
 const failure = async (work: Promise<unknown>): Promise<{ code?: string; message: string; recoverable?: boolean }> => {
   try {
@@ -100,9 +100,18 @@ describe("StartTask", () => {
     const driver = new MemoryDriver();
     let open: string[] = [];
     driver.startTask = () => {
-      open = execFileSync("sh", ["-c", `ls -l /proc/${process.pid}/fd`], { encoding: "utf8" })
-        .split("\n")
-        .filter((line) => line.includes(folder) && line.includes("l-wx"));
+      open = readdirSync("/proc/self/fd").flatMap((fd) => {
+        try {
+          const writes =
+            (Number.parseInt(/flags:\s*(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "utf8"))?.[1] ?? "0", 8) &
+              1) ===
+            1;
+          const target = readlinkSync(`/proc/self/fd/${fd}`);
+          return writes && target.startsWith(folder) ? [target] : [];
+        } catch {
+          return []; // closed by somebody else in between
+        }
+      });
       return Promise.reject(new Error("no"));
     };
     const [stdoutPath = "", stderrPath = ""] = paths;
@@ -203,12 +212,8 @@ describe("streams", () => {
 
   it("tell a failed fingerprint as an unhealthy driver", async () => {
     const driver = new MemoryDriver();
-    driver.fingerprint = async function* () {
-      throw new Error("no docker");
-    };
-    driver.taskEvents = async function* () {
-      throw new Error("no events");
-    };
+    driver.fingerprint = () => broken(new Error("no docker"));
+    driver.taskEvents = () => broken(new Error("no events"));
     const warned: string[] = [];
     const quiet = (): void => undefined;
     const logger: Logger = {
@@ -237,9 +242,7 @@ describe("streams", () => {
 
   it("of a driver without statistics stay open and silent instead of costing an error line a second", async () => {
     const driver = new MemoryDriver();
-    driver.taskStats = async function* () {
-      throw new StatsNotImplementedError();
-    };
+    driver.taskStats = () => broken(new StatsNotImplementedError());
     await using pair = await connected(driver);
     const stop = new AbortController();
     const next = pair.client.taskStats("x", 10, stop.signal)[Symbol.asyncIterator]().next();
@@ -251,9 +254,7 @@ describe("streams", () => {
 
   it("carry the recoverable flag of a failing TaskStats to the first receive", async () => {
     const driver = new MemoryDriver();
-    driver.taskStats = async function* () {
-      throw new RecoverableError("not yet", true);
-    };
+    driver.taskStats = () => broken(new RecoverableError("not yet", true));
     await using pair = await connected(driver);
     const iterator = pair.client.taskStats("x", 10, AbortSignal.timeout(5_000))[Symbol.asyncIterator]();
     expect(await failure(iterator.next())).toMatchObject({ message: "not yet", recoverable: true });

@@ -97,6 +97,8 @@ export class HostedDriver extends DriverClient implements AsyncDisposable {
       // The process may be gone before its answer is here.
       if (!isPluginShutdown(reason)) logger.debug({ err: reason }, "plugin did not answer the shutdown call");
     }
+    // Hanging up tells the plugin that we have its answer. One that was attached to is watched by its connection.
+    if (control !== undefined) channel.close();
     const end = control?.exited ?? channel.gone;
     if (await this.#within(end, timeouts.exitMs)) return this.detach();
     if (control !== undefined) {

@@ -12,6 +12,8 @@ import { driverService } from "./driver-service.ts";
 import { addPlumbing } from "./plumbing.ts";
 import { PLUGIN_VARIABLES } from "../protocol/plugin-env.ts";
 
+/** After an answered Shutdown: so long may the host take to hang up. */
+const HANG_UP_MS = 250;
 /** Calls that are still open after this long are cancelled when the server closes. */
 const DRAIN_MS = 30;
 /** How long a closing server waits for a host to take its last answers. */
@@ -76,7 +78,14 @@ export async function createDriverServer(driver: DriverPlugin, o: DriverServerOp
   if (socketPath !== undefined) checkSocketPath(socketPath);
   const sockets = new Set<Socket>();
   let closing: Promise<void> | undefined;
-  const server = buildServer(driver, o, () => (o.onShutdown === undefined ? void close() : o.onShutdown()));
+  const clock = o.clock ?? systemClock;
+  const leave = async (): Promise<void> => {
+    // A host hangs up when it has the answer: then it has certainly left.
+    await closedAll(sockets, HANG_UP_MS, clock);
+    if (o.onShutdown === undefined) await close();
+    else o.onShutdown();
+  };
+  const server = buildServer(driver, o, () => void leave());
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   const listener = o.listener ?? createServer();
   const accept = (socket: Socket): void => {
@@ -100,7 +109,8 @@ export async function createDriverServer(driver: DriverPlugin, o: DriverServerOp
         socketPath === undefined ? Promise.resolve() : new Promise<void>((resolve) => listener.close(() => resolve()));
       // In order first, so that answers in flight still leave; streams that wait for tasks never end by themselves.
       injector.drain(DRAIN_MS);
-      await closedAll([...sockets], o.clock ?? systemClock);
+      await closedAll(sockets, FLUSH_LIMIT_MS, clock);
+      for (const socket of sockets) socket.destroy();
       injector.destroy();
       server.forceShutdown();
       await closed;
@@ -110,11 +120,12 @@ export async function createDriverServer(driver: DriverPlugin, o: DriverServerOp
   return { socketPath, close, [Symbol.asyncDispose]: close };
 }
 
-/** Waits for the end of the connections, but no longer than a host would; what is left then is cut. */
-async function closedAll(sockets: readonly Socket[], clock: Clock): Promise<void> {
-  const timer = clock.setTimeout(() => sockets.forEach((socket) => socket.destroy()), FLUSH_LIMIT_MS);
-  const open = sockets.filter((socket) => !socket.destroyed);
-  await Promise.all(open.map((socket) => new Promise((resolve) => socket.once("close", resolve))));
+/** Waits for the end of all connections, but not longer than `ms`. */
+async function closedAll(sockets: ReadonlySet<Socket>, ms: number, clock: Clock): Promise<void> {
+  let timer: unknown;
+  const limit = new Promise<void>((resolve) => (timer = clock.setTimeout(resolve, ms)));
+  const closed = [...sockets].map((socket) => new Promise((resolve) => socket.once("close", resolve)));
+  await Promise.race([Promise.all(closed), limit]);
   clock.clearTimeout(timer);
 }
 

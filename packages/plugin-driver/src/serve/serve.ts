@@ -55,9 +55,12 @@ const THIS_IS_A_PLUGIN =
   "Put it into the agent's plugin_dir and name its file in a `plugin` block of the agent's configuration.\n";
 
 /** A short unique path: a long TMPDIR must not break the socket. */
-function socketPath(wanted: string | undefined, pid: number): { readonly path: string; readonly folder?: string } {
+export function socketPath(
+  folders: readonly (string | undefined)[],
+  pid: number,
+): { readonly path: string; readonly folder?: string } {
   const name = `plugin${pid}${randomBytes(4).toString("hex")}`;
-  for (const folder of [wanted, tmpdir(), "/tmp"]) {
+  for (const folder of folders) {
     if (folder === undefined || folder === "") continue;
     const path = join(folder, name);
     if (Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES) return { path };
@@ -121,7 +124,7 @@ export async function serve(driver: DriverPlugin, o: ServeOptions = {}): Promise
   o.onLogger?.(logger);
   let server: DriverServer | undefined;
   let ending = false;
-  const { path, folder } = socketPath(wantedFolder ?? o.tempDir, host.pid);
+  const { path, folder } = socketPath([wantedFolder ?? o.tempDir, tmpdir(), "/tmp"], host.pid);
   const end = async (code: number): Promise<void> => {
     if (ending) return;
     ending = true;

@@ -51,7 +51,8 @@ const code = async (work: Promise<unknown>): Promise<string> => {
   try {
     await work;
   } catch (reason) {
-    return String((reason as { code?: unknown }).code ?? "an error without a code");
+    const found: unknown = (reason as { code?: unknown }).code;
+    return typeof found === "string" ? found : "an error without a code";
   }
   return "no error";
 };

@@ -21,6 +21,17 @@ import {
   type TaskResourceUsage,
 } from "../../src/index.ts";
 
+/** A stream that fails, or that stays silent until the signal. */
+export function broken(reason: unknown): AsyncIterable<never> {
+  return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(reason as Error) }) };
+}
+
+export function quiet(signal: AbortSignal): AsyncIterable<never> {
+  const next = (): Promise<IteratorResult<never, undefined>> =>
+    untilAborted(signal).then(() => ({ done: true, value: undefined }));
+  return { [Symbol.asyncIterator]: () => ({ next }) };
+}
+
 interface MemoryTask {
   readonly config: TaskConfig;
   readonly ended: Promise<ExitResult>;
