@@ -1,6 +1,7 @@
 /** The driver manager of the agent: the built-in driver with its process, and external plugins. */
 import { type Clock, systemClock } from "@outrider/backoff";
 import type { Logger } from "@outrider/foundation";
+import { join } from "node:path";
 import type { LogCollectorClient } from "../logs/log-collector-client.ts";
 import { BuiltinSource, createLogCollectorClient } from "./builtin-source.ts";
 import { createManagerOf } from "./driver-catalogue.ts";
@@ -32,7 +33,7 @@ export interface ClientDrivers extends DriverManager {
 }
 
 /** Makes the manager. Nothing is started before `start` or `dispense`. An orderly end leaves the driver process and all tasks running. */
-export async function createDriverManager(options: DriverManagerOptions): Promise<ClientDrivers> {
+export function createDriverManager(options: DriverManagerOptions): ClientDrivers {
   const {
     dataDir,
     logger,
@@ -53,7 +54,9 @@ export async function createDriverManager(options: DriverManagerOptions): Promis
     logger,
   });
   const builtin = new BuiltinSource(process, clock, logger);
-  const external = pluginDir === undefined ? [] : await externalSources(pluginDir, plugins ?? [], clock, logger);
+  const stateDir = join(dataDir, "driver", "plugins");
+  const external =
+    pluginDir === undefined ? [] : externalSources(plugins ?? [], { pluginDir, stateDir, clock, logger });
   const manager = createManagerOf({ sources: [builtin, ...external], clock, logger, random });
   const closing = new AbortController();
   const dispense = (signal: AbortSignal, newerThan: number) => manager.dispense(builtin.name, { signal, newerThan });

@@ -63,7 +63,6 @@ class KoffiIo implements NativeLogIo {
       control: libc.func("int epoll_ctl(int epoll, int operation, int fd, uint8_t *event)"),
       wait: libc.func("int epoll_wait(int epoll, uint8_t *events, int most, int timeout)"),
     };
-    this.mkfifo = this.mkfifo.bind(this);
   }
 
   mkfifo(path: string, mode: number): void {

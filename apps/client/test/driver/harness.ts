@@ -42,7 +42,7 @@ export async function startHarness(
   const root = mkdtempSync(join(tmpdir(), "outrider-driver-"));
   const dataDir = o.dataDir ?? join(root, "data");
   mkdirSync(dataDir, { recursive: true });
-  const make = (): Promise<ClientDrivers> =>
+  const make = (): ClientDrivers =>
     createDriverManager({
       dataDir,
       logger: noopLogger,
@@ -50,7 +50,7 @@ export async function startHarness(
       driverLogLevel: o.logLevel ?? "debug",
       clock: systemClock,
     });
-  let drivers = await make();
+  let drivers = make();
   const pid = (): number => {
     const found = driverOf(dataDir);
     if (found === undefined) throw new Error("no driver process");
@@ -114,7 +114,7 @@ export async function startHarness(
     },
     async restartAgent() {
       await drivers[Symbol.asyncDispose]();
-      drivers = await make();
+      drivers = make();
     },
     driverPid: pid,
     async killDriver() {

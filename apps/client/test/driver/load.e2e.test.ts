@@ -10,7 +10,8 @@ beforeAll(async () => {
 afterAll(() => h.close());
 
 /** Proportional memory of a process in MB. */
-const pss = (pid: number): number => Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1]) / 1024;
+const pss = (pid: number): number =>
+  Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"))?.[1]) / 1024;
 const descriptors = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length;
 /** CPU time of a process itself, ms. */
 const cpu = (pid: number): number => {
@@ -42,7 +43,10 @@ describe("many tasks", () => {
     const tasks: TestTask[] = await Promise.all(Array.from({ length: 200 }, () => h.prepare("/bin/sleep", ["1000"])));
     const measured: object[] = [];
     for (let round = 0; round < 3; round++) {
-      const configs = tasks.map(({ config }) => ({ ...config, id: `${config.allocId}/t/${round.toString().padStart(8, "0")}` }));
+      const configs = tasks.map(({ config }) => ({
+        ...config,
+        id: `${config.allocId}/t/${round.toString().padStart(8, "0")}`,
+      }));
       const times: number[] = [];
       const spent = cpu(pid);
       const began = performance.now();
@@ -56,7 +60,14 @@ describe("many tasks", () => {
       const running = shims();
       expect(running).toHaveLength(200);
       const each = running.reduce((sum, shim) => sum + pss(shim), 0) / running.length;
-      measured.push({ p50: Math.round(times[100] ?? 0), p99: Math.round(times[197] ?? 0), cpuPerStart: (cpu(pid) - spent) / 200, shimPss: rounded(each), driverPss: rounded(pss(pid)), fds: descriptors(pid) });
+      measured.push({
+        p50: Math.round(times[100] ?? 0),
+        p99: Math.round(times[197] ?? 0),
+        cpuPerStart: (cpu(pid) - spent) / 200,
+        shimPss: rounded(each),
+        driverPss: rounded(pss(pid)),
+        fds: descriptors(pid),
+      });
       // the shim, and what the driver itself grew by
       expect(each + Math.max(0, pss(pid) - idle.pss) / 200).toBeLessThan(0.3);
       expect((cpu(pid) - spent) / 200).toBeLessThan(15);
@@ -73,7 +84,8 @@ describe("many tasks", () => {
     console.log(JSON.stringify({ idle, measured, after: { pss: rounded(pss(pid)), fds: descriptors(pid) } }));
     expect(descriptors(pid)).toBeLessThanOrEqual(idle.fds + 2);
     expect(pss(pid)).toBeLessThan(idle.pss + 40);
-    for (const folder of ["slots", "tasks", "specs", "logs"]) expect(readdirSync(join(h.dataDir, "driver", folder))).toEqual([]);
+    for (const folder of ["slots", "tasks", "specs", "logs"])
+      expect(readdirSync(join(h.dataDir, "driver", folder))).toEqual([]);
   });
 
   it("500 short lives leave nothing behind", async () => {
@@ -93,7 +105,15 @@ describe("many tasks", () => {
     };
     const began = performance.now();
     await Promise.all(Array.from({ length: 50 }, worker));
-    console.log(JSON.stringify({ lives: 500, ms: Math.round(performance.now() - began), driverCpuPerLife: (cpu(pid) - before.cpu) / 500, pssBefore: rounded(before.pss), pss: rounded(pss(pid)) }));
+    console.log(
+      JSON.stringify({
+        lives: 500,
+        ms: Math.round(performance.now() - began),
+        driverCpuPerLife: (cpu(pid) - before.cpu) / 500,
+        pssBefore: rounded(before.pss),
+        pss: rounded(pss(pid)),
+      }),
+    );
     expect((cpu(pid) - before.cpu) / 500).toBeLessThan(15);
     expect(descriptors(pid)).toBeLessThanOrEqual(before.fds + 2);
     expect(shims()).toEqual([]);

@@ -8,7 +8,8 @@ afterEach(() => h.close());
 
 const TOTAL = 30_000;
 /** Lines of 100 bytes, numbered. */
-const script = (lines: number): string => `i=0; while [ $i -lt ${lines / 100} ]; do i=$((i+1)); head -c 10000 big; done; echo end`;
+const script = (lines: number): string =>
+  `i=0; while [ $i -lt ${lines / 100} ]; do i=$((i+1)); head -c 10000 big; done; echo end`;
 
 /** Kills the driver again and again while a few tasks write as fast as they can, and counts the bytes. */
 async function killWhileWriting(): Promise<{ expected: number; seen: number; kills: number }> {
@@ -32,7 +33,11 @@ async function killWhileWriting(): Promise<{ expected: number; seen: number; kil
     expect(await driver.waitTask(config.id)).toMatchObject({ exitCode: 0 });
     await driver.destroyTask(config.id, false);
   }
-  return { expected: tasks.length * (TOTAL * 100 + 4), seen: tasks.reduce((sum, task) => sum + task.stdout().length, 0), kills };
+  return {
+    expected: tasks.length * (TOTAL * 100 + 4),
+    seen: tasks.reduce((sum, task) => sum + task.stdout().length, 0),
+    kills,
+  };
 }
 
 describe("output while the driver process is killed", () => {
@@ -49,10 +54,13 @@ describe("output files", () => {
   it("come back within a second when somebody removes them, and the task never notices", async () => {
     h = await startHarness();
     const driver = await h.driver();
-    const task = await h.prepare("sh", ["-c", "i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo line $i; sleep 0.05; done"]);
+    const task = await h.prepare("sh", [
+      "-c",
+      "i=0; while [ $i -lt 60 ]; do i=$((i+1)); echo line $i; sleep 0.05; done",
+    ]);
     await driver.startTask(task.config);
     await until("output", () => task.stdout().includes("line 5"));
-    for (const name of readdirSync(task.logDir)) if (/^t\.stdout/.test(name)) unlinkSync(join(task.logDir, name));
+    for (const name of readdirSync(task.logDir)) if (name.startsWith("t.stdout")) unlinkSync(join(task.logDir, name));
     await until("new file", () => task.stdout() !== "", 2_500);
     expect(await driver.waitTask(task.config.id)).toMatchObject({ exitCode: 0 });
     expect(task.stdout()).toMatch(/line 60\n$/);
@@ -100,9 +108,19 @@ describe("output files", () => {
     mkdirSync(join(root, "alloc"), { recursive: true });
     symlinkSync(task.logDir, join(root, "alloc", "logs"));
     const logDir = join(root, "alloc", "logs");
-    const request = { id: "x", taskName: "t", logDir, stdoutFifo: join(logDir, "o"), stderrFifo: join(logDir, "e"), maxFiles: 1, maxFileSizeMb: 1 };
+    const request = {
+      id: "x",
+      taskName: "t",
+      logDir,
+      stdoutFifo: join(logDir, "o"),
+      stderrFifo: join(logDir, "e"),
+      maxFiles: 1,
+      maxFileSizeMb: 1,
+    };
     await expect(h.drivers.logCollector.start(request)).rejects.toThrow(/ELOOP|ENOTDIR/);
-    await expect(h.drivers.logCollector.start({ ...request, logDir: task.logDir, maxFiles: 0 })).rejects.toMatchObject({ code: "ERR_OUTRIDER_LOGS_REQUEST" });
+    await expect(h.drivers.logCollector.start({ ...request, logDir: task.logDir, maxFiles: 0 })).rejects.toMatchObject({
+      code: "ERR_OUTRIDER_LOGS_REQUEST",
+    });
   });
 });
 
@@ -112,6 +130,7 @@ describe("the driver's folder", () => {
     await h.driver();
     const folder = join(h.dataDir, "driver");
     expect(statSync(folder).mode & 0o077).toBe(0);
-    for (const name of ["driver.sock", "process.sock", "driver.log"]) expect(statSync(join(folder, name)).mode & 0o077).toBe(0);
+    for (const name of ["driver.sock", "process.sock", "driver.log"])
+      expect(statSync(join(folder, name)).mode & 0o077).toBe(0);
   });
 });

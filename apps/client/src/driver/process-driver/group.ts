@@ -1,7 +1,7 @@
 /** All processes of one task: found, killed and accounted by cgroup, or by a marker in their environment. */
 import { type Clock, sleep } from "@outrider/backoff";
 import { mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { CgroupMounts, GroupMode } from "./cgroup-mounts.ts";
 import { errnoOf } from "./files.ts";
 import { kill } from "./identity.ts";
@@ -85,6 +85,19 @@ export function oomKilled(group: GroupPaths): boolean | undefined {
 export async function removeGroup(group: GroupPaths, clock: Clock): Promise<void> {
   for (const folder of folders(group)) {
     for (let attempt = 0; attempt < 10 && !removeTree(folder); attempt++) await sleep(5, { clock });
+  }
+}
+
+/** Removes the folders above the tasks' cgroups, as far as nobody uses them. */
+export function removeParents(mounts: CgroupMounts, name: string): void {
+  for (const base of [mounts.members, mounts.memory, mounts.cpuacct]) {
+    if (base === undefined) continue;
+    try {
+      rmdirSync(join(base, "outrider", dirname(name)));
+      rmdirSync(join(base, "outrider"));
+    } catch {
+      // other tasks, or another agent's
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 /** From a task's configuration to a running shim. */
 import type { TaskConfig } from "@outrider/plugin-driver";
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, constants, fchownSync, fstatSync, openSync } from "node:fs";
+import { closeSync, constants, fchownSync, fstatSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createGroup, MARKER, procsFiles } from "./group.ts";
 import { type ProcessIdentity, readProcStat } from "./identity.ts";
@@ -28,6 +28,7 @@ export class Launcher {
   readonly #options: SupervisorOptions;
   readonly #queue = new SpawnQueue();
   readonly #shimScript: string;
+  readonly #stateName: string;
   /** Identities of shims that have not announced themselves yet. */
   readonly #early = new Map<TaskRecord, ProcessIdentity>();
   readonly #owners = new Map<TaskRecord, LaunchCommand>();
@@ -35,13 +36,15 @@ export class Launcher {
   constructor(options: SupervisorOptions) {
     this.#options = options;
     this.#shimScript = installShim(options.store.folder);
+    const { dev, ino } = statSync(options.store.folder);
+    this.#stateName = `${dev.toString(36)}-${ino.toString(36)}`;
   }
 
   /** Makes cgroups, meta, spec and slot. What was made is taken back on failure. */
   prepare(key: string, { config, command }: LaunchPlan): TaskRecord {
     const { store, cgroups, tools, bootId, clock } = this.#options;
     const group =
-      command.ownCgroups.length > 0 ? ({ mode: "none" } as const) : createGroup(cgroups, this.#groupName(key));
+      command.ownCgroups.length > 0 ? ({ mode: "none" } as const) : createGroup(cgroups, this.groupName(key));
     const input: SpecInput = {
       cgroupProcs: [...procsFiles(group), ...command.ownCgroups],
       ...(command.oomScoreAdj === undefined ? {} : { oomScoreAdj: command.oomScoreAdj }),
@@ -130,18 +133,9 @@ export class Launcher {
     return fd;
   }
 
-  #groupName(key: string): string {
-    const { ino, dev } = this.#state;
-    return join(`${dev.toString(36)}-${ino.toString(36)}`, key);
-  }
-
-  get #state(): { readonly ino: number; readonly dev: number } {
-    const fd = openSync(this.#options.store.folder, constants.O_RDONLY);
-    try {
-      return fstatSync(fd);
-    } finally {
-      closeSync(fd);
-    }
+  /** Where a task's cgroups lie below ours: apart from those of another agent on this machine. */
+  groupName(key: string): string {
+    return join(this.#stateName, key);
   }
 }
 

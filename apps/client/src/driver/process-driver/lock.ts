@@ -13,7 +13,7 @@ export const EXIT_LOCKED = 3;
 export async function lockFolder(folder: string): Promise<boolean> {
   const { dev, ino } = statSync(folder);
   const server = createServer((socket) => socket.destroy());
-  server.listen(`\0outrider-${dev}-${ino}`);
+  server.listen(lockName(dev, ino));
   try {
     await once(server, "listening");
     server.unref();
@@ -22,4 +22,11 @@ export async function lockFolder(folder: string): Promise<boolean> {
     if ((reason as NodeJS.ErrnoException).code === "EADDRINUSE") return false;
     throw reason;
   }
+}
+
+/** Longest abstract name. Filled up to it, because versions of Node differ in whether they pad a shorter one, and so in what it means. */
+const NAME_BYTES = 107;
+
+function lockName(dev: number, ino: number): string {
+  return `\0${`outrider-${dev}-${ino}-`.padEnd(NAME_BYTES, ".")}`;
 }

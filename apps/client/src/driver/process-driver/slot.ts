@@ -9,7 +9,7 @@
  * X <exit code> <signal> <oom 0|1> <epoch ms> .            by the driver at byte 384: the final result
  * ```
  */
-import { closeSync, constants, fdatasyncSync, openSync, readSync } from "node:fs";
+import { closeSync, constants, openSync, readSync } from "node:fs";
 import { writeAll } from "./files.ts";
 import type { ProcessIdentity } from "./identity.ts";
 
@@ -45,7 +45,6 @@ export function createSlot(path: string): void {
   const fd = openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW, 0o600);
   try {
     writeAll(fd, Buffer.alloc(SLOT_BYTES, "\n"));
-    fdatasyncSync(fd);
   } finally {
     closeSync(fd);
   }
@@ -75,7 +74,6 @@ export function saveResult(path: string, result: SavedResult): void {
   const fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
   try {
     writeAll(fd, Buffer.from(line), RESULT_OFFSET);
-    fdatasyncSync(fd);
   } finally {
     closeSync(fd);
   }

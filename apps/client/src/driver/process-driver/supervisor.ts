@@ -3,7 +3,7 @@ import { type Clock, sleep } from "@outrider/backoff";
 import type { Logger } from "@outrider/foundation";
 import { RecoverableError, TaskNotFoundError } from "@outrider/plugin-driver";
 import type { CgroupMounts } from "./cgroup-mounts.ts";
-import { killMembers, oomKilled, removeGroup } from "./group.ts";
+import { killMembers, oomKilled, removeGroup, removeParents } from "./group.ts";
 import { isAlive, readProcStat, signalProcess, UNKNOWN_START } from "./identity.ts";
 import { fence } from "./fence.ts";
 import { Launcher, type LaunchPlan } from "./launcher.ts";
@@ -128,6 +128,7 @@ export class Supervisor {
     this.#records.delete(record.key);
     if (!record.hasEnded) record.abandon();
     this.options.store.remove(record.key);
+    if (this.#records.size === 0) removeParents(this.options.cgroups, this.#launcher.groupName(record.key));
   }
 
   close(): void {
@@ -183,7 +184,7 @@ export class Supervisor {
    */
   async #endForerunners({ key, meta }: TaskRecord): Promise<void> {
     const run = meta.id.slice(0, meta.id.lastIndexOf("/") + 1);
-    for (const other of [...this.#records.values()]) {
+    for (const other of this.#records.values()) {
       if (other.key === key || run === "" || other.hasEnded || !other.meta.id.startsWith(run)) continue;
       if (other.meta.id.indexOf("/", run.length) >= 0) continue;
       this.options.logger.warn({ taskId: other.meta.id, next: meta.id }, "ending a run of this task that nobody knows");
