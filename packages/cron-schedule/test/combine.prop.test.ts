@@ -63,7 +63,7 @@ describe(`combined windows (seed ${seed})`, () => {
   // Over the end of summer time in New York, with a window in another zone.
   const from = Date.UTC(2026, 9, 22);
   const walls = new Map(
-    ["America/New_York", "Asia/Kathmandu"].map((zone) => [zone, readWalls(zone, from, from + 20 * DAY)]),
+    ["America/New_York", "Asia/Kathmandu"].map((zone) => [zone, readWalls(zone, from, from + 16 * DAY)]),
   );
   const zoneOf = (): string => (random() < 0.7 ? "America/New_York" : "Asia/Kathmandu");
   const merge = (lists: readonly Uint8Array[], op: (values: number[]) => boolean): Uint8Array =>
@@ -72,7 +72,7 @@ describe(`combined windows (seed ${seed})`, () => {
     );
 
   it("are open while any window is, and none of the downtimes, inverted or not, as a scan says", () => {
-    for (let run = 0; run < 25; run++) {
+    for (let run = 0; run < 15; run++) {
       const up = Array.from({ length: 1 + Math.floor(random() * 3) }, () => randomWindow(random, zoneOf()));
       const down = Array.from({ length: Math.floor(random() * 3) }, () => randomWindow(random, zoneOf()));
       const invert = random() < 0.4;
@@ -90,10 +90,10 @@ describe(`combined windows (seed ${seed})`, () => {
 
   it("skip and add dates by the local day of the start, as a scan says", () => {
     const day = (i: number): string => new Date(Date.UTC(2026, 9, 22 + i)).toISOString().slice(0, 10);
-    for (let run = 0; run < 25; run++) {
+    for (let run = 0; run < 15; run++) {
       const window = randomWindow(random, "America/New_York");
       const picked = (): number[] =>
-        Array.from({ length: Math.floor(random() * 4) }, () => 2 + Math.floor(random() * 14)).sort((a, b) => a - b);
+        Array.from({ length: Math.floor(random() * 4) }, () => 2 + Math.floor(random() * 11)).sort((a, b) => a - b);
       const except = picked();
       const extra = picked();
       const wallDays = (list: readonly number[]): ReadonlySet<number> =>
@@ -146,8 +146,10 @@ describe(`combined windows (seed ${seed})`, () => {
         ]) {
           const inside =
             t >= window.start.getTime() || (b[i - 1] !== undefined && t < (b[i - 1] as typeof window).end.getTime());
-          expect(late.isOpen(t)).toBe(inside);
-          const next = late.evaluate(t);
+          // A new object each time: an answer is remembered for later instants.
+          const asked = parseSchedule({ windows: plain, jitter: { maxMs, key: `alloc-${run}` } }, options);
+          expect(asked.isOpen(t)).toBe(inside);
+          const next = asked.evaluate(t);
           expect(inside ? next.nextEnd : next.nextStart).toEqual(
             inside ? (t >= window.start.getTime() ? window : (b[i - 1] as typeof window)).end : window.start,
           );

@@ -254,6 +254,14 @@ describe("Schedule", () => {
     ).toBeNull();
   });
 
+  it("does not look at the jitter once a window is open for longer", () => {
+    const schedule = parseSchedule({ windows: [work], jitter: { maxMs: 60_000, key: "a" } });
+    expect(schedule.evaluate(t("2026-06-10T15:00:00Z"))).toMatchObject({
+      inWindow: true,
+      nextEnd: t("2026-06-10T20:00:00Z"),
+    });
+  });
+
   it("holds back only the window that has just begun, not those before it", () => {
     const hourly = { start: "0 * * * * *", end: "10 *", timezone: "UTC" };
     const schedule = parseSchedule({ windows: [hourly], jitter: { maxMs: 3 * 3_600_000, key: "a" } }, overnight);
@@ -262,6 +270,13 @@ describe("Schedule", () => {
     expect(delay).toBeGreaterThan(0);
     expect(delay).toBeLessThan(600_000);
     expect(second?.start.getTime()).toBe(t("2026-06-10T10:00:00Z").getTime() + delay);
+    // Asked for the first time while it is held back.
+    const fresh = parseSchedule({ windows: [hourly], jitter: { maxMs: 3 * 3_600_000, key: "a" } }, overnight);
+    expect(fresh.evaluate(t("2026-06-10T09:00:00Z"))).toEqual({
+      inWindow: false,
+      nextStart: first?.start,
+      nextEnd: first?.end,
+    });
     for (const [minute, open] of [
       [-1, false],
       [delay / 60_000 - 0.01, false],

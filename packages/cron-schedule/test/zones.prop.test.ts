@@ -45,7 +45,7 @@ describe(`around changes of the clock (seed ${seed})`, () => {
       .map((j) => ({ at: j.at, before: j.before / 60_000, after: j.after / 60_000 }));
     expect(known).toEqual(transitions);
     for (const transition of transitions) {
-      expect(checkTransition(name, transition, windowsNear(transition, 6, random))).toBeUndefined();
+      expect(checkTransition(name, transition, windowsNear(transition, 4, random))).toBeUndefined();
     }
   });
 
