@@ -67,7 +67,7 @@ export const createAllocRunner: AllocRunnerFactory<ClientAllocRunnerConfig, Allo
   resources.onChange("networkStatus", (status) => runner.setNetworkStatus(structuredClone(status) as never));
   const hookEnv = (): HookEnv => {
     env.update(runner.alloc(), undefined);
-    return env.build().view();
+    return env.view();
   };
   runner.attach(runners, new AllocHookRunner({ hooks, logger, env: hookEnv, telemetry: config.telemetry }));
   return runner;

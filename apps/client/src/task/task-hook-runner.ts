@@ -1,8 +1,7 @@
-import type { HookObserver, TaskEventInput, TaskHook, TaskPoststartRequest } from "@outrider/alloc-runner";
+import type { HookEnv, HookObserver, TaskEventInput, TaskHook, TaskPoststartRequest } from "@outrider/alloc-runner";
 import type { TaskDir } from "@outrider/allocdir-interface";
 import { type Logger, OutriderError } from "@outrider/foundation";
 import { TASK_EVENT, type Allocation, type DriverDevice, type DriverMount, type Task } from "@outrider/nomad-structs";
-import type { TaskEnv } from "./env/task-env.ts";
 import { carriedEvent, isRecoverable, messageOf } from "./task-hook-failure.ts";
 import type { HookRecord } from "./task-local-state.ts";
 import type { TaskRecord } from "./task-record.ts";
@@ -14,7 +13,7 @@ export interface TaskHookRunnerOptions {
   readonly taskDir: TaskDir;
   readonly alloc: () => Allocation;
   readonly task: () => Task;
-  readonly env: () => TaskEnv;
+  readonly env: () => HookEnv;
   /** Makes a hook's variables part of the task's environment. */
   readonly setHookEnv: (hook: string, env: Readonly<Record<string, string>>) => void;
   readonly telemetry?: HookObserver | undefined;
@@ -67,7 +66,7 @@ export class TaskHookRunner {
       alloc: this.#o.alloc(),
       task: this.#o.task(),
       taskDir,
-      env: this.#o.env().view(),
+      env: this.#o.env(),
       previousState: kept?.state ?? {},
       mounts: this.#mounts,
       devices: this.#devices,
@@ -141,7 +140,7 @@ export class TaskHookRunner {
         this.#updating = false;
         return;
       }
-      await this.#all("task_update", true, (hook) => hook.update?.({ alloc, env: this.#o.env().view() }));
+      await this.#all("task_update", true, (hook) => hook.update?.({ alloc, env: this.#o.env() }));
     }
   }
 

@@ -127,7 +127,7 @@ function decide(c: TaskContext, killError: Error | undefined): Outcome {
 function poststartRequest(c: TaskContext, live: DriverTask): TaskPoststartRequest {
   const { network } = c.record.local;
   return {
-    env: c.env.build().view(),
+    env: c.env.view(),
     stats: (signal, intervalMs) => live.plugin.taskStats(live.id, intervalMs, signal),
     exec: execHandler(live),
     ...(network === undefined ? {} : { network }),

@@ -77,7 +77,7 @@ export class TaskRunner {
       taskDir: parts.taskDir,
       alloc: () => this.#c.alloc,
       task: () => this.#c.task,
-      env: () => env.build(),
+      env: () => env.view(),
       setHookEnv: (hook, values) => env.setHook(hook, values),
       telemetry: config.telemetry,
     });

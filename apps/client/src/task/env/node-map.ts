@@ -1,7 +1,19 @@
 import type { Node } from "@outrider/nomad-structs";
 
 /** What jobs may ask of their node: `${node.unique.id}`, `${attr.…}`, `${meta.…}` and so on. */
-export function nodeMap(node: Node): Record<string, string> {
+export function nodeMap(node: Node): Readonly<Record<string, string>> {
+  let map = MAPS.get(node);
+  if (map === undefined) {
+    map = makeMap(node);
+    MAPS.set(node, map);
+  }
+  return map;
+}
+
+/** A node is replaced when it changes, and all its tasks ask. */
+const MAPS = new WeakMap<Node, Readonly<Record<string, string>>>();
+
+function makeMap(node: Node): Readonly<Record<string, string>> {
   const map: Record<string, string> = {
     "node.unique.id": node.ID,
     "node.unique.name": node.Name,

@@ -1,3 +1,4 @@
+import type { HookEnv } from "@outrider/alloc-runner";
 import type { Allocation, AllocNetworkStatus, Node, Task } from "@outrider/nomad-structs";
 import type { DriverNetwork } from "@outrider/plugin-driver";
 import { builtinEnv, metaEnv, type TaskPaths } from "./builtin-env.ts";
@@ -40,6 +41,7 @@ export class TaskEnvBuilder {
   }
 
   update(alloc: Allocation, task: Task | undefined): void {
+    if (alloc === this.#alloc && task === this.#task) return;
     this.#alloc = alloc;
     this.#task = task;
     this.#built = undefined;
@@ -57,6 +59,10 @@ export class TaskEnvBuilder {
   }
 
   setHook(hook: string, env: Readonly<Record<string, string>>): void {
+    const before = hook === "devices" ? this.#device : hook === "template" ? this.#template : this.#hooks.get(hook);
+    // The order of hooks is the order of their first words, also empty ones.
+    if (before === undefined && hook !== "devices" && hook !== "template") this.#hooks.set(hook, env);
+    if (sameEnv(before ?? {}, env)) return;
     if (hook === "devices") this.#device = env;
     else if (hook === "template") this.#template = env;
     else this.#hooks.set(hook, env);
@@ -64,11 +70,13 @@ export class TaskEnvBuilder {
   }
 
   setDriverNetwork(network: DriverNetwork | undefined): void {
+    if (network === this.#driverNetwork) return;
     this.#driverNetwork = network;
     this.#built = undefined;
   }
 
   setNetworkStatus(status: AllocNetworkStatus | null): void {
+    if (status === this.#networkStatus) return;
     this.#networkStatus = status;
     this.#built = undefined;
   }
@@ -76,6 +84,18 @@ export class TaskEnvBuilder {
   build(): TaskEnv {
     this.#built ??= this.#make();
     return this.#built;
+  }
+
+  /** What hooks get: put together when one of them looks, for most do not. */
+  view(): HookEnv {
+    let env: TaskEnv | undefined;
+    const now = (): TaskEnv => (env ??= this.build());
+    return Object.freeze({
+      get all(): Readonly<Record<string, string>> {
+        return now().all;
+      },
+      replace: (text: string) => now().replace(text),
+    });
   }
 
   #make(): TaskEnv {
@@ -119,4 +139,9 @@ export class TaskEnvBuilder {
     for (const hookEnv of this.#hooks.values()) Object.assign(merged, hookEnv);
     return cleanEnv({ ...merged, ...this.#template });
   }
+}
+
+function sameEnv(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): boolean {
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name]);
 }
