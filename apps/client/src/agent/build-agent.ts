@@ -187,6 +187,8 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
     newAllocDir: (allocId) => createLocalAllocDir({ allocId, root: dir.alloc, logger, clock, mounter }),
     node: () => (node as NodeClient).node,
     region: config.region,
+    variables: server.variables,
+    services: server.services,
     hostEnv: textEnv(deps.hostEnv ?? process.env),
     limits: { maxKillTimeoutMs: config.clientOptions.maxKillTimeoutMs },
     stats: {

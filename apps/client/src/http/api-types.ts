@@ -31,7 +31,7 @@ export type ApiResult =
       readonly headers?: Readonly<Record<string, string>>;
     }
   | { readonly kind: "text"; readonly text: string; readonly contentType: string }
-  | { readonly kind: "empty"; readonly writeIndex?: number }
+  | { readonly kind: "empty"; readonly writeIndex?: number; readonly status?: number }
   | { readonly kind: "sent" };
 
 /** Answers one method of one resource. */

@@ -209,6 +209,7 @@ async function send(
   reply.header("x-content-type-options", "nosniff");
   if (result.kind === "text") return reply.header("content-type", result.contentType).send(result.text);
   if (result.kind === "empty") {
+    if (result.status !== undefined) reply.code(result.status);
     if (result.writeIndex !== undefined) reply.header("x-nomad-index", String(result.writeIndex));
     return reply.send();
   }

@@ -4,6 +4,7 @@ import type { AllocRunner } from "@outrider/alloc-runner";
 import { isPauseRequest } from "@outrider/alloc-runner";
 import type { Clock } from "@outrider/backoff";
 import { TASK_EVENT } from "@outrider/nomad-structs";
+import { checkResultsOf } from "../alloc/checks/check-results.ts";
 import type { AllocRegistry } from "./alloc-registry.ts";
 import type { ClientGc } from "./client-gc.ts";
 import type { HostStatsSampler } from "./host-stats.ts";
@@ -46,10 +47,7 @@ export function createLocalHandlers(deps: HandlerDeps): NodeHandlers {
       await runnerOf(id).setTaskPauseState(task, state);
     },
     getPause: async (id, task) => runnerOf(id).getTaskPauseState(task),
-    checks: async (id) => {
-      runnerOf(id);
-      return {};
-    },
+    checks: async (id) => checkResultsOf(runnerOf(id)),
     allocFs: (id) => runnerOf(id).getAllocDir(),
     logs: (id, o, signal) => {
       const runner = runnerOf(id);
@@ -69,8 +67,8 @@ export function createLocalHandlers(deps: HandlerDeps): NodeHandlers {
   };
 }
 
-function restartEvent(message: string): { type: typeof TASK_EVENT.restartSignaled; facts: { message: string } } {
-  return { type: TASK_EVENT.restartSignaled, facts: { message } };
+function restartEvent(reason: string): { type: typeof TASK_EVENT.restartSignaled; facts: { reason: string } } {
+  return { type: TASK_EVENT.restartSignaled, facts: { reason } };
 }
 
 function checkLogs(runner: AllocRunner<AllocDir>, task: string): void {

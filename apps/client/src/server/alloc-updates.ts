@@ -6,6 +6,7 @@ import { countHealth, isDeploymentActive, putDeployment } from "./deployments.ts
 import { createEval, isEvalTerminal, updateEval } from "./evaluations.ts";
 import { refreshJobStatus } from "./job-status.ts";
 import { decideReschedule } from "./reschedule.ts";
+import { forgetServicesOf } from "./services.ts";
 import { countAlloc } from "./summaries.ts";
 import { jobKey } from "./tables.ts";
 import type { Tx } from "./tx.ts";
@@ -29,6 +30,7 @@ export function applyAllocUpdates(tx: Tx, updates: readonly AllocUpdate[], newId
     jobs.set(jobKey(after.Namespace, after.JobID), after);
     if (isClientTerminal(after.ClientStatus) && !isClientTerminal(before.ClientStatus)) {
       freed = true;
+      forgetServicesOf(tx, after.ID);
       if (wantsReplacement(tx, after)) failedJobs.set(jobKey(after.Namespace, after.JobID), after);
     }
     const node = tx.nodes.get(after.NodeID);

@@ -2,6 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { Clock } from "@outrider/backoff";
 import { noopLogger, type Logger } from "@outrider/foundation";
 import type { Job } from "@outrider/nomad-structs";
+import type { ServiceRegistrar } from "../alloc/services/service-registrar.ts";
+import type { VariableSource } from "../task/template/variable-source.ts";
 import type { StateStore } from "../state/index.ts";
 import { stopAlloc, type StopAllocOptions } from "./alloc-commands.ts";
 import { dispatchJob, launchPeriodic, type DispatchReply, type DispatchRequest } from "./children.ts";
@@ -22,8 +24,10 @@ import { LocalLink } from "./local-link.ts";
 import { setEligibility } from "./node-commands.ts";
 import { SchedulerLoop } from "./scheduler-loop.ts";
 import { serverError } from "./server-error.ts";
+import { deleteService, deregisterServices, registerServices } from "./services.ts";
 import { StateKeeper } from "./state-keeper.ts";
 import { jobKey } from "./tables.ts";
+import { deleteVariable, putVariable, variableSource, type VariableChange, type VariableWrite } from "./variables.ts";
 import type { Tx } from "./tx.ts";
 
 /** How often ended things are looked for, ms. */
@@ -50,6 +54,10 @@ export interface SubmitReply extends RegisterReply {
 export class EmbeddedServer implements AsyncDisposable {
   readonly state: StateKeeper;
   readonly link: LocalLink;
+  /** Where the node lists services of provider `nomad`. */
+  readonly services: ServiceRegistrar;
+  /** The variables as the node's templates read them. */
+  readonly variables: VariableSource;
   readonly #o: EmbeddedServerOptions;
   readonly #newId: () => string;
   readonly #loop: SchedulerLoop;
@@ -68,7 +76,26 @@ export class EmbeddedServer implements AsyncDisposable {
       logger: this.#logger,
       deps: { newId: this.#newId, random: o.random },
     });
+    this.variables = variableSource(this.state);
+    this.services = {
+      register: (entries) => this.state.commit((tx) => registerServices(tx, entries)),
+      deregister: (ids) => this.state.commit((tx) => deregisterServices(tx, ids)),
+    };
     this.link = new LocalLink({ state: this.state, clock: o.clock, newId: this.#newId, changed: () => this.#kick() });
+  }
+
+  /** Creates or replaces a variable. */
+  putVariable(o: VariableWrite): Promise<VariableChange> {
+    return this.state.commit((tx) => putVariable(tx, o));
+  }
+
+  deleteVariable(o: Omit<VariableWrite, "items">): Promise<VariableChange> {
+    return this.state.commit((tx) => deleteVariable(tx, o));
+  }
+
+  /** Takes a service instance off the list; gives the index. */
+  deleteService(o: { readonly namespace: string; readonly name: string; readonly id: string }): Promise<number> {
+    return this.state.commit((tx) => deleteService(tx, o));
   }
 
   /** Starts scheduling: what was pending at the last end goes on. */

@@ -2,6 +2,7 @@ import { isClientTerminal } from "@outrider/nomad-structs";
 import { isDeploymentActive } from "./deployments.ts";
 import { isEvalTerminal } from "./evaluations.ts";
 import { isTemplateJob } from "./job-status.ts";
+import { forgetServicesOf } from "./services.ts";
 import { countChild, forgetAlloc } from "./summaries.ts";
 import { jobKey, versionKey } from "./tables.ts";
 import type { Tx } from "./tx.ts";
@@ -115,6 +116,7 @@ function forgetAllocation(tx: Tx, id: string): void {
   const alloc = tx.allocs.get(id);
   if (alloc === undefined) return;
   forgetAlloc(tx, alloc);
+  forgetServicesOf(tx, id);
   tx.allocs.delete(id);
   tx.desiredNodes.add(alloc.NodeID);
 }

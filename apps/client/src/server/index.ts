@@ -8,4 +8,5 @@ export {
 export type { JobRules, JobVerdict } from "./job-rules.ts";
 export type { EventBatch } from "./change-feed.ts";
 export type { StateKeeper } from "./state-keeper.ts";
-export { jobKey, versionKey, type TableName, type Tables } from "./tables.ts";
+export { MAX_VARIABLE_BYTES, type VariableChange, type VariableWrite } from "./variables.ts";
+export { jobKey, serviceKey, variableKey, versionKey, type TableName, type Tables, type Variable } from "./tables.ts";

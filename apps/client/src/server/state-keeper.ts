@@ -2,7 +2,8 @@ import type { Clock } from "@outrider/backoff";
 import type { Allocation, Job } from "@outrider/nomad-structs";
 import type { StateBatch, StateStore } from "../state/index.ts";
 import { ChangeFeed } from "./change-feed.ts";
-import { createTables, versionKey, type TableName, type Tables } from "./tables.ts";
+import type { Table } from "./table.ts";
+import { createTables, TABLE_NAMES, versionKey, type TableName, type Tables } from "./tables.ts";
 import { Tx } from "./tx.ts";
 
 /** How far the index jumps at a start: more than any index that was answered but never stored. */
@@ -11,17 +12,14 @@ interface Meta {
   readonly tables: Partial<Record<TableName, number>>;
 }
 
-const TABLE_NAMES: readonly TableName[] = [
-  "jobs",
-  "versions",
-  "submissions",
-  "summaries",
-  "launches",
-  "evals",
-  "allocs",
-  "deployments",
-  "nodes",
-];
+/** Changes that are made durable together at most. */
+const MAX_GROUP = 64;
+
+interface Waiting {
+  readonly build: (tx: Tx) => unknown;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (reason: unknown) => void;
+}
 
 /**
  * The server's state: memory tables over a durable store. Changes are transactions, one after another; each is durable before
@@ -34,7 +32,8 @@ export class StateKeeper {
   readonly #clock: Clock;
   readonly #desired = new Map<string, number>();
   #index = 0;
-  #tail: Promise<unknown> = Promise.resolve();
+  #queue: Waiting[] = [];
+  #working = false;
 
   constructor(store: StateStore, clock: Clock) {
     this.#store = store;
@@ -52,31 +51,69 @@ export class StateKeeper {
     return this.#desired.get(nodeId) ?? 0;
   }
 
-  /** Runs a change after all earlier ones. If `build` throws, or the store refuses, nothing has happened. */
+  /**
+   * Runs a change after all earlier ones. If `build` throws, or the store refuses, nothing of it has happened. Changes that come
+   * while one is being made durable share the next step: each sees those before it, and fails or succeeds by itself.
+   */
   commit<T>(build: (tx: Tx) => T): Promise<T> {
-    const run = this.#tail.then(() => this.#run(build));
-    this.#tail = run.catch(() => undefined);
-    return run;
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ build, resolve: resolve as (value: unknown) => void, reject });
+      if (!this.#working) void this.#work();
+    });
   }
 
-  async #run<T>(build: (tx: Tx) => T): Promise<T> {
-    const tx = new Tx(this.tables, this.#index + 1, this.#clock.now());
-    const result = build(tx);
-    const changed = TABLE_NAMES.filter((name) => tx.byName()[name].changes.size > 0);
-    if (changed.length === 0) return result;
-    await this.#store.write(this.#toBatch(tx, changed));
-    this.#index = tx.index;
-    for (const name of changed) tx.byName()[name].apply(tx.index);
-    for (const node of tx.desiredNodes) this.#desired.set(node, tx.index);
-    this.feed.publish(changed, tx.events, tx.index);
-    return result;
+  async #work(): Promise<void> {
+    this.#working = true;
+    // One turn later, so that what comes together goes together.
+    await Promise.resolve();
+    while (this.#queue.length > 0) await this.#step(this.#queue.splice(0, MAX_GROUP));
+    this.#working = false;
+  }
+
+  async #step(group: readonly Waiting[]): Promise<void> {
+    const all = new Tx(this.tables, this.#index + 1, this.#clock.now());
+    const done: Array<() => void> = [];
+    const kept: Waiting[] = [];
+    for (const waiting of group) {
+      const tx = new Tx(all, kept.length === 0 ? all.index : all.index + 1, all.nowMs);
+      try {
+        const result = waiting.build(tx);
+        if (tx.changed().length > 0) {
+          all.merge(tx);
+          kept.push(waiting);
+        }
+        done.push(() => waiting.resolve(result));
+      } catch (reason) {
+        waiting.reject(reason);
+      }
+    }
+    const changed = all.changed();
+    if (changed.length > 0) {
+      try {
+        await this.#store.write(this.#toBatch(all, changed));
+      } catch (reason) {
+        await this.#refused(group, kept, reason);
+        return;
+      }
+      this.#index = all.index;
+      for (const name of changed) all.table(name).apply(this.tables[name] as unknown as Table<unknown>, all.index);
+      for (const node of all.desiredNodes) this.#desired.set(node, all.index);
+    }
+    for (const resolve of done) resolve();
+    if (changed.length > 0) this.feed.publish(changed, all.events, all.index);
+  }
+
+  /** What was refused together may be taken one by one: each caller gets an answer of its own. */
+  async #refused(group: readonly Waiting[], kept: readonly Waiting[], reason: unknown): Promise<void> {
+    if (kept.length === 1 && group.length === 1) kept[0]?.reject(reason);
+    else for (const waiting of group) await this.#step([waiting]);
   }
 
   #toBatch(tx: Tx, changed: readonly TableName[]): StateBatch {
     const put: Record<string, unknown> = {};
     const remove: string[] = [];
     for (const name of changed) {
-      for (const [key, row] of tx.byName()[name].changes) {
+      for (const [key, row] of tx.table(name).changes) {
         if (row === undefined) remove.push(storeKey(name, key));
         else put[storeKey(name, key)] = name === "allocs" ? withoutJob(row as Allocation) : row;
       }

@@ -1,4 +1,4 @@
-import type { Allocation, Deployment, Evaluation, Job, JobSubmission, JobSummary, Node } from "@outrider/nomad-structs";
+import type { Allocation, Deployment, Evaluation, Job, JobSubmission, JobSummary, Node, ServiceRegistration } from "@outrider/nomad-structs";
 import { Table } from "./table.ts";
 
 /** When a periodic job was launched last, so that a restart launches nothing twice. */
@@ -21,14 +21,51 @@ export interface Tables {
   readonly allocs: Table<Allocation, "job" | "node" | "eval" | "deployment">;
   readonly deployments: Table<Deployment, "job" | "status">;
   readonly nodes: Table<Node>;
+  readonly services: Table<ServiceRegistration, "alloc" | "name">;
+  readonly variables: Table<Variable>;
+}
+
+/** A variable of the cluster, as the API shows it. Times are epoch nanoseconds. */
+export interface Variable {
+  readonly Namespace: string;
+  readonly Path: string;
+  readonly Lock: null;
+  readonly CreateIndex: number;
+  readonly CreateTime: number;
+  readonly ModifyIndex: number;
+  readonly ModifyTime: number;
+  readonly Items: Readonly<Record<string, string>>;
 }
 
 /** Name of a table. */
 export type TableName = keyof Tables;
 
+/** All names. */
+export const TABLE_NAMES: readonly TableName[] = [
+  "jobs",
+  "versions",
+  "submissions",
+  "summaries",
+  "launches",
+  "evals",
+  "allocs",
+  "deployments",
+  "nodes",
+];
+
 /** Key of a job: ids may hold anything printable but never a newline. */
 export function jobKey(namespace: string, id: string): string {
   return `${namespace}\n${id}`;
+}
+
+/** Key of all instances of a service. */
+export function serviceKey(namespace: string, name: string): string {
+  return `${namespace}\n${name}`;
+}
+
+/** Key of a variable. */
+export function variableKey(namespace: string, path: string): string {
+  return `${namespace}\n${path}`;
 }
 
 /** Key of one version of a job; the create index tells a purged job from a later one of the same name. */
@@ -56,6 +93,11 @@ export function createTables(): Tables {
     }),
     deployments: new Table<Deployment, "job" | "status">("deployments", { job: ofJob, status: (row) => row.Status }),
     nodes: new Table("nodes", {}),
+    services: new Table<ServiceRegistration, "alloc" | "name">("services", {
+      alloc: (row) => row.AllocID,
+      name: (row) => serviceKey(row.Namespace, row.ServiceName),
+    }),
+    variables: new Table("variables", {}),
   };
 }
 

@@ -1,6 +1,6 @@
-import type { Allocation, Deployment, Evaluation, Job, JobSubmission, JobSummary, Node } from "@outrider/nomad-structs";
+import type { Allocation, Deployment, Evaluation, Job, JobSubmission, JobSummary, Node, ServiceRegistration } from "@outrider/nomad-structs";
 import { TxTable } from "./table.ts";
-import { versionKey, type PeriodicLaunch, type TableName, type Tables } from "./tables.ts";
+import { versionKey, type PeriodicLaunch, type TableName, type Tables, type Variable } from "./tables.ts";
 
 /** Something that happened, as the event stream tells it. */
 export interface ServerEvent {
@@ -13,8 +13,21 @@ export interface ServerEvent {
   readonly Payload: Readonly<Record<string, unknown>>;
 }
 
+/** What a transaction stands on: committed tables, or another transaction. */
+export interface TxSources {
+  readonly jobs: RowSource<Job, "parent" | "periodic">;
+  readonly versions: RowSource<Job, "job">;
+  readonly submissions: RowSource<JobSubmission, "job">;
+  readonly summaries: RowSource<JobSummary, never>;
+  readonly launches: RowSource<PeriodicLaunch, never>;
+  readonly evals: RowSource<Evaluation, "job" | "status">;
+  readonly allocs: RowSource<Allocation, "job" | "node" | "eval" | "deployment">;
+  readonly deployments: RowSource<Deployment, "job" | "status">;
+  readonly nodes: RowSource<Node, never>;
+}
+
 /** A change of the server's state under way: reads see its own writes, and nobody else does before it is durable. */
-export class Tx {
+export class Tx implements TxSources {
   readonly jobs: TxTable<Job, "parent" | "periodic">;
   readonly versions: TxTable<Job, "job">;
   readonly submissions: TxTable<JobSubmission, "job">;
@@ -24,6 +37,8 @@ export class Tx {
   readonly allocs: TxTable<Allocation, "job" | "node" | "eval" | "deployment">;
   readonly deployments: TxTable<Deployment, "job" | "status">;
   readonly nodes: TxTable<Node, never>;
+  readonly services: TxTable<ServiceRegistration, "alloc" | "name">;
+  readonly variables: TxTable<Variable, never>;
   readonly events: ServerEvent[] = [];
   /** Epoch ms of the change. */
   readonly nowMs: number;
@@ -31,7 +46,7 @@ export class Tx {
   readonly desiredNodes = new Set<string>();
   #index: number;
 
-  constructor(tables: Tables, index: number, nowMs: number) {
+  constructor(tables: TxSources, index: number, nowMs: number) {
     this.jobs = new TxTable(tables.jobs);
     this.versions = new TxTable(tables.versions);
     this.submissions = new TxTable(tables.submissions);
@@ -41,6 +56,8 @@ export class Tx {
     this.allocs = new TxTable(tables.allocs);
     this.deployments = new TxTable(tables.deployments);
     this.nodes = new TxTable(tables.nodes);
+    this.services = new TxTable(tables.services);
+    this.variables = new TxTable(tables.variables);
     this.#index = index;
     this.nowMs = nowMs;
   }
@@ -61,13 +78,22 @@ export class Tx {
     return this.#index;
   }
 
-  /** All tables by name. */
-  byName(): Record<TableName, TxTable<unknown, never>> {
-    const { jobs, versions, submissions, summaries, launches, evals, allocs, deployments, nodes } = this;
-    return { jobs, versions, submissions, summaries, launches, evals, allocs, deployments, nodes } as unknown as Record<
-      TableName,
-      TxTable<unknown, never>
-    >;
+  /** Names of the tables that it changes. */
+  changed(): TableName[] {
+    return TABLE_NAMES.filter((name) => this.table(name).changes.size > 0);
+  }
+
+  /** One table, when its rows' type does not matter. */
+  table(name: TableName): TxTable<unknown, never> {
+    return this[name] as unknown as TxTable<unknown, never>;
+  }
+
+  /** Takes over a transaction that stood on this one. */
+  merge(other: Tx): void {
+    for (const name of other.changed()) this.table(name).merge(other.table(name));
+    this.events.push(...other.events);
+    for (const node of other.desiredNodes) this.desiredNodes.add(node);
+    this.#index = other.index;
   }
 
   putVersion(job: Job): void {

@@ -12,6 +12,8 @@ import { jobsResources } from "./jobs.ts";
 import { metricsResource } from "./metrics.ts";
 import { nodeResources } from "./nodes.ts";
 import { searchResource } from "./search.ts";
+import { serviceResources } from "./services.ts";
+import { variableResources } from "./variables.ts";
 
 /** Every resource of the API. */
 export function allResources(context: ApiContext): Resource[] {
@@ -28,5 +30,7 @@ export function allResources(context: ApiContext): Resource[] {
     metricsResource(context),
     eventStreamResource(context),
     searchResource(context),
+    ...serviceResources(context),
+    ...variableResources(context),
   ];
 }
