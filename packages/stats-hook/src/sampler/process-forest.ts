@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { Process, ProcessTable } from "./process-table.ts";
+import type { ProcessTable } from "./process-table.ts";
 import { ProcessTree } from "./process-tree.ts";
 
 /** How old the list of processes may be when a new tree is planted, ms. */
@@ -57,17 +57,13 @@ export class ProcessForest {
     const fresh = this.#table.list(nowMs, maxAgeMs);
     if (fresh === undefined) return;
     this.swapping = this.#readSwapping();
-    if (this.#trees.size === 0) return;
-    const byRoot = new Map<number, ProcessTree[]>();
-    for (const tree of this.#trees) byRoot.set(tree.rootPid, [...(byRoot.get(tree.rootPid) ?? []), tree]);
-    for (const process of fresh) this.#assign(process, byRoot);
-  }
-
-  #assign(process: Process, byRoot: ReadonlyMap<number, readonly ProcessTree[]>): void {
-    const { ppid, pgrp, session } = process.stat;
-    const trees = new Set([...(byRoot.get(pgrp) ?? []), ...(byRoot.get(session) ?? [])]);
-    for (const tree of this.#trees) if (tree.has(ppid)) trees.add(tree);
-    for (const tree of trees) tree.add(process);
+    for (const process of fresh) {
+      for (const tree of this.#trees) {
+        // Parents and leaders come first, so a pid that is used again is known before anything is claimed by it.
+        tree.replace(process.pid);
+        if (tree.claims(process)) tree.add(process);
+      }
+    }
   }
 
   #readSwapping(): boolean {

@@ -1,9 +1,14 @@
 import { closeSync, openSync, readdirSync } from "node:fs";
 import { isGone, type KernelFileReader } from "./kernel-file.ts";
+import { PidCounter } from "./pid-counter.ts";
 import { emptyStat, parseStat, type ProcessStat } from "./process-stat.ts";
 
 /** Processes outside of all trees that are looked at again with each list. */
 const VERIFIED_AT_A_TIME = 8;
+/** When more pids than this were given since the last list, a list is cheaper than trying each. */
+const MAX_PROBED = 64;
+/** A list is made at least every so many times. */
+const MAX_PROBES = 60;
 
 /** One process as last read. @internal */
 export interface Process {
@@ -22,6 +27,9 @@ export class ProcessTable {
   readonly #reader: KernelFileReader;
   readonly #known = new Map<number, Process>();
   #verifying = this.#known.values();
+  readonly #pids: PidCounter;
+  #newestPid: number | undefined;
+  #probes = 0;
   #open = 0;
   #listedAtMs = -Infinity;
 
@@ -29,25 +37,28 @@ export class ProcessTable {
     this.#procDir = procDir;
     this.#maxOpen = maxOpen;
     this.#reader = reader;
+    this.#pids = new PidCounter(procDir, reader);
   }
 
-  /** Lists the processes unless that was done within `maxAgeMs`; gives the new ones, parents before children, or `undefined` when not listed. */
+  /** Looks for new processes unless that was done within `maxAgeMs`; gives them, parents before children, or `undefined` when it did not look. */
   list(nowMs: number, maxAgeMs: number): Process[] | undefined {
     if (nowMs - this.#listedAtMs < maxAgeMs) return undefined;
     this.#listedAtMs = nowMs;
-    const present = new Set<number>();
-    const fresh: Process[] = [];
-    for (const name of readdirSync(this.#procDir)) {
-      const pid = Number(name);
-      if (!Number.isInteger(pid)) continue;
-      present.add(pid);
-      if (this.#known.has(pid)) continue;
-      const process = this.#readNew(pid);
-      if (process !== undefined) fresh.push(process);
+    const newest = this.#pids.newest();
+    const before = this.#newestPid;
+    this.#newestPid = newest;
+    const wrapped = newest !== undefined && before !== undefined && newest < before;
+    if (
+      newest === undefined ||
+      before === undefined ||
+      wrapped ||
+      newest - before > MAX_PROBED ||
+      ++this.#probes > MAX_PROBES
+    ) {
+      this.#probes = 0;
+      return this.#listAll(wrapped);
     }
-    for (const [pid, process] of this.#known) if (!present.has(pid)) this.forget(process);
-    this.#verifySome();
-    return fresh.toSorted((a, b) => a.start - b.start || a.pid - b.pid);
+    return this.#probe(before + 1, newest);
   }
 
   /** All processes that are known, in no order. */
@@ -106,9 +117,37 @@ export class ProcessTable {
     this.#known.clear();
   }
 
-  // A pid may have become another process between two lists: looked at in turn, those that changed are new in the next list.
-  #verifySome(): void {
-    for (let i = 0; i < VERIFIED_AT_A_TIME; i++) {
+  #listAll(pidsWrapped: boolean): Process[] {
+    if (pidsWrapped) this.#verifying = this.#known.values();
+    this.#verify(pidsWrapped ? Infinity : VERIFIED_AT_A_TIME);
+    const present = new Set<number>();
+    const fresh: Process[] = [];
+    for (const name of readdirSync(this.#procDir)) {
+      const pid = Number(name);
+      if (!Number.isInteger(pid)) continue;
+      present.add(pid);
+      if (this.#known.has(pid)) continue;
+      const process = this.#readNew(pid);
+      if (process !== undefined) fresh.push(process);
+    }
+    for (const [pid, process] of this.#known) if (!present.has(pid)) this.forget(process);
+    return fresh.toSorted((a, b) => a.start - b.start || a.pid - b.pid);
+  }
+
+  /** Instead of a list: few pids were given since the last one. Threads have pids too. */
+  #probe(from: number, to: number): Process[] {
+    const fresh: Process[] = [];
+    for (let pid = from; pid <= to; pid++) {
+      if (this.#known.has(pid) || !this.#pids.isProcess(pid)) continue;
+      const process = this.#readNew(pid);
+      if (process !== undefined) fresh.push(process);
+    }
+    return fresh;
+  }
+
+  // A pid may have become another process between two lists: looked at in turn, those that changed are forgotten and found anew.
+  #verify(count: number): void {
+    for (let i = 0; i < count; i++) {
       const next = this.#verifying.next();
       if (next.done === true) {
         this.#verifying = this.#known.values();

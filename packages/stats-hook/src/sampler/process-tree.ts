@@ -24,10 +24,12 @@ export class ProcessTree {
   /** Ticks used so far by this tree, as far as was seen. */
   #user = 0;
   #system = 0;
-  /** Of the reading under way: ticks gained by children that were waited for, and what the members that died had been counted with. */
+  /** Of the reading under way: ticks gained by children that were waited for, and what members that died since the last one had been counted with. */
   #reaped = { user: 0, system: 0 };
   #died = { user: 0, system: 0 };
   #rssPages = 0;
+  /** Whether the root's pid still names the group and session that the root led. */
+  #leads = true;
 
   constructor(rootPid: number, table: ProcessTable, pageBytes: number) {
     this.rootPid = rootPid;
@@ -49,8 +51,18 @@ export class ProcessTree {
   }
 
   /** Whether a process belongs here: by its group or session, or by its parent. */
-  claims({ pid, stat }: Process): boolean {
-    return pid === this.rootPid || stat.pgrp === this.rootPid || stat.session === this.rootPid || this.has(stat.ppid);
+  claims({ stat }: Process): boolean {
+    return (this.#leads && (stat.pgrp === this.rootPid || stat.session === this.rootPid)) || this.has(stat.ppid);
+  }
+
+  /**
+   * A new process has this pid: what had it before is gone, although nobody has looked yet. If that was the root, its group and session are gone too,
+   * since the kernel does not give a pid that still names one.
+   */
+  replace(pid: number): void {
+    if (pid === this.rootPid) this.#leads = false;
+    const member = this.#members.get(pid);
+    if (member !== undefined) this.#drop(member);
   }
 
   add(process: Process): void {
@@ -66,7 +78,6 @@ export class ProcessTree {
   begin(): void {
     this.#cursor = this.#members.values();
     this.#reaped = { user: 0, system: 0 };
-    this.#died = { user: 0, system: 0 };
     this.#rssPages = 0;
   }
 
@@ -85,6 +96,7 @@ export class ProcessTree {
     // Time of children that were waited for appears at the parent; what was seen of it while they lived is counted already.
     this.#user += Math.max(0, this.#reaped.user - this.#died.user);
     this.#system += Math.max(0, this.#reaped.system - this.#died.system);
+    this.#died = { user: 0, system: 0 };
     const userUs = this.#user * TICK_US;
     const systemUs = this.#system * TICK_US;
     return {
@@ -102,14 +114,15 @@ export class ProcessTree {
     this.#members.clear();
   }
 
+  #drop(member: Member): void {
+    this.#members.delete(member.process.pid);
+    this.#died.user += member.utime + member.cutime;
+    this.#died.system += member.stime + member.cstime;
+  }
+
   #read(member: Member): void {
     const { process } = member;
-    if (!this.#table.refresh(process)) {
-      this.#members.delete(process.pid);
-      this.#died.user += member.utime + member.cutime;
-      this.#died.system += member.stime + member.cstime;
-      return;
-    }
+    if (!this.#table.refresh(process)) return this.#drop(member);
     const { utime, stime, cutime, cstime, rssPages } = process.stat;
     this.#user += Math.max(0, utime - member.utime);
     this.#system += Math.max(0, stime - member.stime);

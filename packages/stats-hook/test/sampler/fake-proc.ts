@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -14,6 +14,8 @@ export interface FakeProcess {
   rssPages?: number;
   comm?: string;
   swapKb?: number;
+  /** Another one than its pid makes it a thread. */
+  tgid?: number;
 }
 
 /** Folders and files in the shape of procfs, cgroupfs and sysfs. */
@@ -33,6 +35,14 @@ export class FakeProc {
     return full;
   }
 
+  /** Makes it the procfs of this process's own namespace, where loadavg tells the newest pid. */
+  newestPid(pid: number): void {
+    rmSync(join(this.dir, "self"), { recursive: true, force: true });
+    this.file(`${process.pid}/stat`, "");
+    symlinkSync(String(process.pid), join(this.dir, "self"));
+    this.file("loadavg", `0.10 0.20 0.30 1/600 ${pid}\n`);
+  }
+
   swaps(on: boolean): void {
     this.file("swaps", `Filename\tType\tSize\n${on ? "/swap file 1024\n" : ""}`);
   }
@@ -50,6 +60,7 @@ export class FakeProc {
       rssPages: 1,
       comm: "sh",
       swapKb: 0,
+      tgid: pid,
       ...this.#all.get(pid),
       ...more,
     };
@@ -82,7 +93,7 @@ export class FakeProc {
       0,
     ];
     this.file(`${pid}/stat`, `${fields.join(" ")}\n`);
-    this.file(`${pid}/status`, `Name:\tsh\nVmSwap:\t${p.swapKb} kB\n`);
+    this.file(`${pid}/status`, `Name:\tsh\nTgid:\t${p.tgid}\nVmSwap:\t${p.swapKb} kB\n`);
   }
 
   end(pid: number): void {

@@ -1,4 +1,6 @@
+import { rmSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { createSampler } from "../../src/sampler/index.ts";
 import { samplerHarness } from "./harness.ts";
 
 describe("the usage of a process tree", () => {
@@ -160,6 +162,21 @@ describe("the usage of a process tree", () => {
     expect(t.ends).toEqual([undefined]);
   });
 
+  it("a new process with the root's pid, and the group that it leads, are not taken for the task's", async () => {
+    const { proc, clock, watch } = samplerHarness({ maxOpenFiles: 0 });
+    proc.set(100, { start: 5 });
+    proc.set(101, { ppid: 100, pgrp: 101, session: 101, rssPages: 2 });
+    const t = watch({ pid: 100 });
+    await clock.advance(1000);
+    proc.set(100, { start: 6, rssPages: 50 });
+    proc.set(200, { ppid: 100, pgrp: 100, session: 100, start: 7, rssPages: 100 });
+    await clock.advance(2000);
+    expect(t.memory(-1).RSS).toBe(2 * 4096);
+    proc.end(101);
+    await clock.advance(1000);
+    expect(t.ends).toEqual([undefined]);
+  });
+
   it("a pid of an unrelated process that ended and became a child is noticed", async () => {
     const { proc, clock, watch } = samplerHarness({ maxOpenFiles: 0 });
     proc.set(100, {});
@@ -221,6 +238,88 @@ describe("the usage of a process tree", () => {
   });
 });
 
+describe("finding new processes", () => {
+  const setUp = async (more = {}) => {
+    const h = samplerHarness(more);
+    h.proc.newestPid(150);
+    h.sampler[Symbol.dispose]();
+    const fresh = createSampler({
+      clock: h.clock,
+      procDir: h.proc.dir,
+      sysDir: h.proc.dir,
+      cores: 4,
+      pidInterval: Infinity,
+    });
+    h.proc.set(100, {});
+    const samples: number[] = [];
+    const stop = fresh
+      .source({ id: "t", pid: 100 })
+      .subscribe(
+        { next: (s) => void samples.push(s.ResourceUsage.MemoryStats.RSS / 4096), end: () => undefined },
+        1000,
+      ) as () => void;
+    await h.clock.advance(1000);
+    return { ...h, samples, stop };
+  };
+
+  it("only the pids that the kernel gave since then are looked at, and threads are no processes", async () => {
+    const { proc, clock, samples, stop } = await setUp();
+    // Not looked at: its pid was not given since the last list.
+    proc.set(120, { ppid: 100 });
+    await clock.advance(1000);
+    expect(samples).toEqual([1, 1]);
+    proc.set(151, { ppid: 100, rssPages: 4 });
+    proc.set(152, { ppid: 100, pgrp: 100, rssPages: 100, tgid: 151 });
+    proc.set(153, { ppid: 151, rssPages: 8 });
+    proc.newestPid(155);
+    await clock.advance(1000);
+    expect(samples.at(-1)).toBe(13);
+    stop();
+  });
+
+  it("a list is made when many pids were given, when they began anew, and now and then", async () => {
+    const { proc, clock, samples, stop } = await setUp();
+    proc.set(120, { ppid: 100 });
+    proc.newestPid(300);
+    await clock.advance(1000);
+    expect(samples.at(-1)).toBe(2);
+    proc.set(121, { ppid: 100 });
+    proc.newestPid(90);
+    await clock.advance(1000);
+    expect(samples.at(-1)).toBe(3);
+    proc.set(122, { ppid: 100 });
+    await clock.advance(60_000);
+    expect(samples.at(-1)).toBe(3);
+    await clock.advance(1000);
+    expect(samples.at(-1)).toBe(4);
+    stop();
+  });
+
+  it("after pids began anew every known process is looked at again", async () => {
+    const { proc, clock, samples, stop } = await setUp();
+    for (let pid = 200; pid < 240; pid++) proc.set(pid, {});
+    proc.newestPid(400);
+    await clock.advance(1000);
+    for (let pid = 200; pid < 240; pid++) proc.set(pid, { ppid: 100, start: 9000 });
+    proc.newestPid(250);
+    await clock.advance(1000);
+    expect(samples.at(-1)).toBe(41);
+    stop();
+  });
+
+  it("without a readable or sensible loadavg a list is made each time", async () => {
+    for (const text of ["", "0.1 0.2 nonsense", undefined]) {
+      const { proc, clock, samples, stop } = await setUp();
+      if (text === undefined) rmSync(`${proc.dir}/loadavg`);
+      else proc.file("loadavg", text);
+      proc.set(120, { ppid: 100 });
+      await clock.advance(1000);
+      expect(samples.at(-1)).toBe(2);
+      stop();
+    }
+  });
+});
+
 describe("single processes", () => {
   it("are reported every pid interval with a time of their own, never stamped anew", async () => {
     const { proc, clock, watch } = samplerHarness({ pidInterval: 2000 });
@@ -267,7 +366,6 @@ describe("single processes", () => {
   });
 
   it("without the list of swaps nothing swaps", async () => {
-    const { rmSync } = await import("node:fs");
     const { proc, clock, watch } = samplerHarness();
     rmSync(`${proc.dir}/swaps`);
     proc.set(100, {});
