@@ -13,10 +13,14 @@ export type ScheduleWarningCode =
 
 /** Something to tell the author of a schedule. Errors make it unusable, warnings do not. @public */
 export interface ScheduleIssue {
+  /** Only errors keep the input from being used. */
   readonly severity: "error" | "warning";
+  /** Stable. */
   readonly code: ScheduleErrorCode | ScheduleWarningCode;
   /** The field of the input, such as `start`, `timezone` or `windows[1].end`. */
   readonly field: string;
+  /** The offending text. */
   readonly text: string;
+  /** For people. */
   readonly message: string;
 }

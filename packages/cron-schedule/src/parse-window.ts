@@ -17,7 +17,7 @@ export interface Window {
   readonly timezone?: string | undefined;
 }
 
-/** @public */
+/** How much of the cron grammar a window may use: what Nomad takes, or lists, steps and dated ends too. @public */
 export type Dialect = "nomad" | "extended";
 
 /** How windows are read. @public */

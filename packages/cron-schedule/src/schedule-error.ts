@@ -43,11 +43,13 @@ export function excerpt(value: unknown): string {
  */
 export class ScheduleError extends Error {
   override readonly name: string = "ScheduleError";
+  /** Why; stable. */
   readonly code: ScheduleErrorCode;
   /** The field of the input, such as `start` or `windows[1].end`. */
   readonly field: string;
   /** The offending text. */
   readonly text: string;
+  /** Always false: the same input fails again. */
   readonly recoverable: boolean = false;
 
   constructor(code: ScheduleErrorCode, field: string, text: unknown, message: string) {
