@@ -1,12 +1,16 @@
+import { PART_JUDGES } from "./part-judges.ts";
 import type { JobRules } from "../server/index.ts";
 import { canonicalizeJob, jobInputOf, refuseUnsupported, validateJob, type OptionalFeature } from "../jobspec/index.ts";
 
 /** Optional parts of jobs that this client honours. */
 export const HONOURED_FEATURES: readonly OptionalFeature[] = [
+  "artifact",
   "dispatch-payload",
   "network-ports",
+  "nomad-service",
   "parameterized",
   "periodic",
+  "template",
 ];
 
 /** The job file room's rules for a server with these drivers. */
@@ -15,7 +19,7 @@ export function createJobRules(o: { readonly drivers: () => readonly string[]; r
     canonicalize: (raw) => canonicalizeJob(jobInputOf(raw)),
     judge: (job) => {
       const { errors, warnings } = validateJob(job);
-      const refused = refuseUnsupported(job, { drivers: o.drivers(), supported: HONOURED_FEATURES });
+      const refused = refuseUnsupported(job, { drivers: o.drivers(), supported: HONOURED_FEATURES, judges: PART_JUDGES });
       const region =
         job.Region === o.region
           ? []

@@ -5,7 +5,7 @@ export { MAX_JOB_BYTES, MAX_JOB_DEPTH, MAX_JOB_NODES } from "./limits.ts";
 export { jobIdFault, nameFault, taskNameFault, type NameFault } from "./names.ts";
 export { parseJobFile, type ParsedJobFile, type ParseJobFileOptions } from "./parse-job-file.ts";
 export { jobInputOf, parseJobJson } from "./parse-job-json.ts";
-export { OPTIONAL_FEATURES, refuseUnsupported, type OptionalFeature, type RefuseOptions } from "./refuse.ts";
+export { OPTIONAL_FEATURES, refuseUnsupported, type OptionalFeature, type PartFault, type PartJudges, type RefuseOptions } from "./refuse.ts";
 export type { JobFieldError } from "./validate/report.ts";
 export { SCHEDULE_META } from "./validate/schedule.ts";
 export { isSignalName } from "./validate/task.ts";

@@ -1,4 +1,4 @@
-import type { Job, Service, Task, TaskGroup } from "@outrider/nomad-structs";
+import type { Job, Service, Task, TaskArtifact, TaskGroup, Template } from "@outrider/nomad-structs";
 import { Report, type JobFieldError } from "./validate/report.ts";
 
 /** Parts of a job that a client may or may not be able to honour, by the name used in refusals. */
@@ -20,12 +20,27 @@ export const OPTIONAL_FEATURES = [
 /** A name of {@link OPTIONAL_FEATURES}. */
 export type OptionalFeature = (typeof OPTIONAL_FEATURES)[number];
 
+/** What is wrong with a part: its field, and in words what. */
+export interface PartFault {
+  readonly field: string;
+  readonly message: string;
+}
+
+/** Judges of parts that the client honours in some forms only. */
+export interface PartJudges {
+  readonly artifact?: (artifact: TaskArtifact) => readonly PartFault[];
+  readonly template?: (template: Template) => readonly PartFault[];
+  readonly service?: (service: Service) => readonly PartFault[];
+}
+
 /** What the client at hand can do. */
 export interface RefuseOptions {
   /** Names of the drivers that it has. */
   readonly drivers: readonly string[];
   /** Optional parts that it honours; default none. */
   readonly supported?: readonly OptionalFeature[];
+  /** Asked for each such part of the job. */
+  readonly judges?: PartJudges;
 }
 
 class Refusals {
@@ -33,6 +48,14 @@ class Refusals {
 
   constructor(supported: readonly OptionalFeature[]) {
     this.#supported = new Set(supported);
+  }
+
+  /** Refuses what a judge finds in the parts of one kind. */
+  parts<T>(kind: string, list: readonly T[] | null, judge: ((part: T) => readonly PartFault[]) | undefined, at: (i: number, part: T) => Report): void {
+    if (judge === undefined) return;
+    for (const [i, part] of (list ?? []).entries()) {
+      for (const { field, message } of judge(part)) at(i, part).error(`unsupported-${kind}`, field, (part as Record<string, unknown>)[field], message);
+    }
   }
 
   /** Refuses an optional part that is not honoured. */
@@ -46,7 +69,8 @@ class Refusals {
   }
 }
 
-function refuseServices(services: readonly Service[] | null, refuse: Refusals, r: Report): void {
+function refuseServices(services: readonly Service[] | null, o: RefuseOptions, refuse: Refusals, r: Report): void {
+  refuse.parts("service", services, o.judges?.service, (i, service) => r.at(`Services[${i}]`, `service ${JSON.stringify(service.Name)}`));
   for (const [i, service] of (services ?? []).entries()) {
     const at = r.at(`Services[${i}]`, `service ${JSON.stringify(service.Name)}`);
     refuse.never("unsupported-connect", service.Connect !== null, "Connect", "Consul Connect", at);
@@ -105,13 +129,15 @@ function refuseTask(task: Task, o: RefuseOptions, refuse: Refusals, r: Report): 
   refuse.optional("cores", (res?.Cores ?? 0) > 0, "Resources.Cores", "reserving cores", r);
   refuse.optional("template", (task.Templates?.length ?? 0) > 0, "Templates", "a template block", r);
   refuse.optional("artifact", (task.Artifacts?.length ?? 0) > 0, "Artifacts", "an artifact block", r);
+  refuse.parts("template", task.Templates, o.judges?.template, (i) => r.at(`Templates[${i}]`, `template ${i + 1}`));
+  refuse.parts("artifact", task.Artifacts, o.judges?.artifact, (i) => r.at(`Artifacts[${i}]`, `artifact ${i + 1}`));
   refuse.optional("action", (task.Actions?.length ?? 0) > 0, "Actions", "an action block", r);
   refuse.optional("dispatch-payload", task.DispatchPayload !== null, "DispatchPayload", "a dispatch_payload block", r);
   const own = task.Identity;
   const signed = (task.Identities?.length ?? 0) > 0 || own?.Env === true || own?.File === true;
   refuse.optional("identity", signed, "Identities", "an identity block", r);
   refuse.optional("scaling", (task.ScalingPolicies?.length ?? 0) > 0, "ScalingPolicies", "a scaling block", r);
-  refuseServices(task.Services, refuse, r);
+  refuseServices(task.Services, o, refuse, r);
 }
 
 function refuseGroup(group: TaskGroup, o: RefuseOptions, refuse: Refusals, r: Report): void {
@@ -123,7 +149,7 @@ function refuseGroup(group: TaskGroup, o: RefuseOptions, refuse: Refusals, r: Re
   refuse.never("unsupported-consul", group.Consul !== null, "Consul", "a consul block", r);
   refuse.optional("scaling", group.Scaling !== null, "Scaling", "a scaling block", r);
   refuseNetworks(group, refuse, r);
-  refuseServices(group.Services, refuse, r);
+  refuseServices(group.Services, o, refuse, r);
   for (const [i, task] of (group.Tasks ?? []).entries()) {
     refuseTask(task, o, refuse, r.at(`Tasks[${i}]`, `task ${JSON.stringify(task.Name)}`));
   }
