@@ -19,12 +19,23 @@ export function nextLaunchMs(job: Job, afterMs: number): number | undefined {
   return next;
 }
 
+/** The schedule is looked at with every step of the scheduler; jobs are never changed in place, so what was found stays true. */
+const found = new WeakMap<Job, { readonly afterMs: number; readonly nextMs: number | undefined }>();
+
+function cachedNextLaunchMs(job: Job, afterMs: number): number | undefined {
+  const known = found.get(job);
+  if (known?.afterMs === afterMs) return known.nextMs;
+  const nextMs = nextLaunchMs(job, afterMs);
+  found.set(job, { afterMs, nextMs });
+  return nextMs;
+}
+
 /** When each periodic job is due: after its last launch, or after it was submitted. */
 export function dueLaunches(tables: Tables): Array<{ readonly job: Job; readonly atMs: number }> {
   const due: Array<{ job: Job; atMs: number }> = [];
   for (const job of tables.jobs.by("periodic", "yes")) {
     const last = tables.launches.get(jobKey(job.Namespace, job.ID))?.LaunchMs ?? 0;
-    const atMs = nextLaunchMs(job, Math.max(last, job.SubmitTime / 1_000_000));
+    const atMs = cachedNextLaunchMs(job, Math.max(last, job.SubmitTime / 1_000_000));
     if (atMs !== undefined) due.push({ job, atMs });
   }
   return due;

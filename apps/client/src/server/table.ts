@@ -1,8 +1,16 @@
 /** How rows are found by something other than their key. */
 export type Groupers<T, G extends string> = Readonly<Record<G, (row: T) => string>>;
 
+/** Rows that can be read: committed ones, or those under a transaction. */
+export interface RowSource<T, G extends string> {
+  readonly groupers: Groupers<T, G>;
+  get(key: string): T | undefined;
+  entries(): Iterable<[string, T]>;
+  entriesBy(group: G, value: string): Iterable<[string, T]>;
+}
+
 /** Rows of one kind in memory, by key and by groups. Rows are never changed in place: a change is a new object. */
-export class Table<T, G extends string = never> {
+export class Table<T, G extends string = never> implements RowSource<T, G> {
   readonly name: string;
   readonly groupers: Groupers<T, G>;
   /** The last index at which any row was set or deleted. */
@@ -37,6 +45,10 @@ export class Table<T, G extends string = never> {
     return this.#groups.get(group)?.get(value) ?? [];
   }
 
+  *entriesBy(group: G, value: string): Iterable<[string, T]> {
+    for (const key of this.keysBy(group, value)) yield [key, this.#rows.get(key) as T];
+  }
+
   by(group: G, value: string): T[] {
     const rows: T[] = [];
     for (const key of this.keysBy(group, value)) rows.push(this.#rows.get(key) as T);
@@ -69,18 +81,20 @@ export class Table<T, G extends string = never> {
   }
 }
 
-/** A table as a transaction sees it: the committed rows under its own changes. */
-export class TxTable<T, G extends string> {
-  readonly base: Table<T, G>;
+/** A table as a transaction sees it: the rows below it under its own changes. Transactions may stand on one another. */
+export class TxTable<T, G extends string> implements RowSource<T, G> {
+  readonly groupers: Groupers<T, G>;
   /** Changed rows; undefined is a deletion. */
   readonly changes = new Map<string, T | undefined>();
+  readonly #below: RowSource<T, G>;
 
-  constructor(base: Table<T, G>) {
-    this.base = base;
+  constructor(below: RowSource<T, G>) {
+    this.#below = below;
+    this.groupers = below.groupers;
   }
 
   get(key: string): T | undefined {
-    return this.changes.has(key) ? this.changes.get(key) : this.base.get(key);
+    return this.changes.has(key) ? this.changes.get(key) : this.#below.get(key);
   }
 
   put(key: string, row: T): void {
@@ -91,31 +105,40 @@ export class TxTable<T, G extends string> {
     this.changes.set(key, undefined);
   }
 
+  *entries(): Iterable<[string, T]> {
+    for (const entry of this.#below.entries()) if (!this.changes.has(entry[0])) yield entry;
+    for (const [key, row] of this.changes) if (row !== undefined) yield [key, row];
+  }
+
+  *entriesBy(group: G, value: string): Iterable<[string, T]> {
+    for (const entry of this.#below.entriesBy(group, value)) if (!this.changes.has(entry[0])) yield entry;
+    const of = this.groupers[group];
+    for (const [key, row] of this.changes) if (row !== undefined && of(row) === value) yield [key, row];
+  }
+
   by(group: G, value: string): T[] {
     const rows: T[] = [];
-    for (const key of this.base.keysBy(group, value)) {
-      if (!this.changes.has(key)) rows.push(this.base.get(key) as T);
-    }
-    for (const row of this.changes.values())
-      if (row !== undefined && this.base.groupers[group](row) === value) rows.push(row);
+    for (const [, row] of this.entriesBy(group, value)) rows.push(row);
     return rows;
   }
 
   all(): T[] {
     const rows: T[] = [];
-    for (const [key, row] of this.base.entries()) if (!this.changes.has(key)) rows.push(row);
-    for (const row of this.changes.values()) if (row !== undefined) rows.push(row);
+    for (const [, row] of this.entries()) rows.push(row);
     return rows;
   }
 
+  /** Takes over the changes of a transaction that stood on this one. */
+  merge(other: TxTable<T, G>): void {
+    for (const [key, row] of other.changes) this.changes.set(key, row);
+  }
+
   /** Puts the changes into the committed rows. */
-  apply(index: number): boolean {
-    if (this.changes.size === 0) return false;
+  apply(table: Table<T, G>, index: number): void {
     for (const [key, row] of this.changes) {
-      if (row === undefined) this.base.delete(key);
-      else this.base.set(key, row);
+      if (row === undefined) table.delete(key);
+      else table.set(key, row);
     }
-    this.base.index = index;
-    return true;
+    table.index = index;
   }
 }

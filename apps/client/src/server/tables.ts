@@ -51,6 +51,8 @@ export const TABLE_NAMES: readonly TableName[] = [
   "allocs",
   "deployments",
   "nodes",
+  "services",
+  "variables",
 ];
 
 /** Key of a job: ids may hold anything printable but never a newline. */

@@ -1,6 +1,6 @@
 import type { Allocation, Deployment, Evaluation, Job, JobSubmission, JobSummary, Node, ServiceRegistration } from "@outrider/nomad-structs";
-import { TxTable } from "./table.ts";
-import { versionKey, type PeriodicLaunch, type TableName, type Tables, type Variable } from "./tables.ts";
+import { TxTable, type RowSource } from "./table.ts";
+import { TABLE_NAMES, versionKey, type PeriodicLaunch, type TableName, type Variable } from "./tables.ts";
 
 /** Something that happened, as the event stream tells it. */
 export interface ServerEvent {
@@ -24,6 +24,8 @@ export interface TxSources {
   readonly allocs: RowSource<Allocation, "job" | "node" | "eval" | "deployment">;
   readonly deployments: RowSource<Deployment, "job" | "status">;
   readonly nodes: RowSource<Node, never>;
+  readonly services: RowSource<ServiceRegistration, "alloc" | "name">;
+  readonly variables: RowSource<Variable, never>;
 }
 
 /** A change of the server's state under way: reads see its own writes, and nobody else does before it is durable. */
