@@ -132,10 +132,10 @@ describe("a real cgroup", () => {
         let ended = 0;
         const stop = await sampler
           .source({ id: "cg", cgroup: dirs })
-          .subscribe({ next: (s) => void samples.push(s), end: () => void ended++ }, 50);
-        await wait(200);
-        const { MemoryStats, CpuStats } = samples.at(-1)!.ResourceUsage;
-        expect(CpuStats.Measured).toContain("Percent");
+          .subscribe({ next: (s) => void samples.push(s), end: () => void ended++ }, 100);
+        await wait(500);
+        const { MemoryStats } = samples.at(-1)!.ResourceUsage;
+        expect(samples.flatMap((s) => s.ResourceUsage.CpuStats.Measured)).toContain("Percent");
         if (dirs.memory !== undefined || MemoryStats.Measured.length > 0) {
           expect(MemoryStats.RSS).toBeGreaterThan(1e6);
           expect(MemoryStats.Usage).toBeGreaterThan(MemoryStats.RSS / 2);
@@ -148,6 +148,11 @@ describe("a real cgroup", () => {
         expect(ended).toBe(1);
         stop();
       } finally {
+        // A cgroup can be removed only when nothing lives in it.
+        const child = children[0];
+        if (child?.pid !== undefined && child.exitCode === null && child.signalCode === null)
+          process.kill(-child.pid, "SIGKILL");
+        await wait(300);
         for (const dir of all) {
           try {
             rmdirSync(dir);
