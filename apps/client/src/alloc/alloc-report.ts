@@ -27,7 +27,12 @@ export function allocReport(parts: ReportParts): AllocUpdate {
   const unjudged = parts.deployment === null || parts.deployment.Healthy === null;
   const deployment =
     status.status === "failed" && alloc.DeploymentID !== "" && unjudged
-      ? { Healthy: false, Timestamp: null, Canary: parts.deployment?.Canary ?? false, ModifyIndex: parts.deployment?.ModifyIndex ?? 0 }
+      ? {
+          Healthy: false,
+          Timestamp: null,
+          Canary: parts.deployment?.Canary ?? false,
+          ModifyIndex: parts.deployment?.ModifyIndex ?? 0,
+        }
       : structuredClone(parts.deployment);
   const own = structuredClone(network ?? NO_NETWORK);
   own.DNS ??= structuredClone(findGroup(alloc)?.Networks?.[0]?.DNS ?? null);

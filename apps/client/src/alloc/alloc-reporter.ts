@@ -1,4 +1,12 @@
-import { createBroadcaster, updatePriority, type AckState, type AllocState, type AllocUpdate, type BroadcastListener, type UpdatePriority } from "@outrider/alloc-runner";
+import {
+  createBroadcaster,
+  updatePriority,
+  type AckState,
+  type AllocState,
+  type AllocUpdate,
+  type BroadcastListener,
+  type UpdatePriority,
+} from "@outrider/alloc-runner";
 import { timeText, type Allocation, type AllocNetworkStatus } from "@outrider/nomad-structs";
 import type { ClientAllocRunnerConfig } from "../task/ports.ts";
 import type { TaskRunner } from "../task/task-runner.ts";

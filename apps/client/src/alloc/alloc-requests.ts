@@ -1,6 +1,18 @@
-import { isPauseRequest, type AllocStatsReporter, type DriverEventHandler, type PauseRequest, type TaskEventInput, type TaskExecHandler } from "@outrider/alloc-runner";
+import {
+  isPauseRequest,
+  type AllocStatsReporter,
+  type DriverEventHandler,
+  type PauseRequest,
+  type TaskEventInput,
+  type TaskExecHandler,
+} from "@outrider/alloc-runner";
 import { OutriderError } from "@outrider/foundation";
-import { TASK_EVENT, type DriverCapabilities, type TaskPauseState, type TaskResourceUsage } from "@outrider/nomad-structs";
+import {
+  TASK_EVENT,
+  type DriverCapabilities,
+  type TaskPauseState,
+  type TaskResourceUsage,
+} from "@outrider/nomad-structs";
 import { execHandler } from "../task/task-life.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { sumUsage } from "./alloc-stats.ts";
@@ -61,7 +73,10 @@ export class AllocRequests {
   async capabilities(task: string): Promise<DriverCapabilities> {
     const { driver } = this.#find(task, "task not found").context;
     if (driver !== undefined) return driver.capabilities;
-    throw new OutriderError("ERR_OUTRIDER_ALLOC_DRIVER", "the task's driver has not come up yet", { recoverable: true, details: { task } });
+    throw new OutriderError("ERR_OUTRIDER_ALLOC_DRIVER", "the task's driver has not come up yet", {
+      recoverable: true,
+      details: { task },
+    });
   }
 
   stats(): AllocStatsReporter {

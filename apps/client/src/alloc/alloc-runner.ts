@@ -72,7 +72,11 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
     this.#parts = parts;
     this.#c = parts.config;
     this.#alloc = parts.config.alloc;
-    this.#reporter = new AllocReporter({ config: parts.config, alloc: () => this.#alloc, runners: () => this.#runners });
+    this.#reporter = new AllocReporter({
+      config: parts.config,
+      alloc: () => this.#alloc,
+      runners: () => this.#runners,
+    });
   }
 
   /** Second half of the construction: tasks and hooks refer to the runner. */

@@ -1,6 +1,15 @@
 import type { AllocResourceUsage, CpuStats, MemoryStats, TaskResourceUsage } from "@outrider/nomad-structs";
 
-const MEMORY_KEYS = ["RSS", "Cache", "Swap", "MappedFile", "Usage", "MaxUsage", "KernelUsage", "KernelMaxUsage"] as const;
+const MEMORY_KEYS = [
+  "RSS",
+  "Cache",
+  "Swap",
+  "MappedFile",
+  "Usage",
+  "MaxUsage",
+  "KernelUsage",
+  "KernelMaxUsage",
+] as const;
 const CPU_KEYS = ["SystemMode", "UserMode", "TotalTicks", "ThrottledPeriods", "ThrottledTime", "Percent"] as const;
 
 /** One task's latest sample. */
@@ -15,8 +24,20 @@ export function sumUsage(samples: readonly TaskSample[]): AllocResourceUsage {
   const running = samples.filter((s) => s.running).map((s) => s.usage);
   return {
     ResourceUsage: {
-      MemoryStats: { ...sum(MEMORY_KEYS, running.map((u) => u.ResourceUsage?.MemoryStats)), Measured: measured(running, "MemoryStats") },
-      CpuStats: { ...sum(CPU_KEYS, running.map((u) => u.ResourceUsage?.CpuStats)), Measured: measured(running, "CpuStats") },
+      MemoryStats: {
+        ...sum(
+          MEMORY_KEYS,
+          running.map((u) => u.ResourceUsage?.MemoryStats),
+        ),
+        Measured: measured(running, "MemoryStats"),
+      },
+      CpuStats: {
+        ...sum(
+          CPU_KEYS,
+          running.map((u) => u.ResourceUsage?.CpuStats),
+        ),
+        Measured: measured(running, "CpuStats"),
+      },
       DeviceStats: running.flatMap((u) => u.ResourceUsage?.DeviceStats ?? []),
     },
     Tasks: Object.fromEntries(samples.map((s) => [s.task, s.usage])),
@@ -24,7 +45,10 @@ export function sumUsage(samples: readonly TaskSample[]): AllocResourceUsage {
   };
 }
 
-function sum<K extends string>(keys: readonly K[], parts: ReadonlyArray<{ readonly [P in K]: number } | null | undefined>): { [P in K]: number } {
+function sum<K extends string>(
+  keys: readonly K[],
+  parts: ReadonlyArray<{ readonly [P in K]: number } | null | undefined>,
+): { [P in K]: number } {
   const total = Object.fromEntries(keys.map((key) => [key, 0])) as { [P in K]: number };
   for (const part of parts) for (const key of keys) total[key] += part?.[key] ?? 0;
   return total;

@@ -82,7 +82,9 @@ function tasksOf(alloc: Allocation): readonly Task[] {
   const tasks = group.Tasks ?? [];
   for (const task of tasks) {
     if (alloc.AllocatedResources?.Tasks?.[task.Name] !== undefined) continue;
-    throw new OutriderError("ERR_OUTRIDER_ALLOC_INVALID", "no task resources found on allocation", { details: { task: task.Name } });
+    throw new OutriderError("ERR_OUTRIDER_ALLOC_INVALID", "no task resources found on allocation", {
+      details: { task: task.Name },
+    });
   }
   return tasks;
 }
@@ -96,9 +98,15 @@ interface TaskSurroundings {
   readonly services: AllocServices | undefined;
 }
 
-function makeServices(config: ClientAllocRunnerConfig, alloc: () => Allocation, logger: Logger): AllocServices | undefined {
+function makeServices(
+  config: ClientAllocRunnerConfig,
+  alloc: () => Allocation,
+  logger: Logger,
+): AllocServices | undefined {
   const { services: registrar, clock, node } = config;
-  return registrar === undefined ? undefined : new AllocServices({ registrar, alloc, datacenter: () => node().Datacenter, clock, logger });
+  return registrar === undefined
+    ? undefined
+    : new AllocServices({ registrar, alloc, datacenter: () => node().Datacenter, clock, logger });
 }
 
 async function makeTask(config: ClientAllocRunnerConfig, task: Task, around: TaskSurroundings): Promise<RunnerTask> {

@@ -14,6 +14,9 @@ export function allocKeys(allocId: string): {
     deployStatus: `${prefix}deploy_status`,
     networkStatus: `${prefix}network_status`,
     acknowledgedState: `${prefix}acknowledged_state`,
-    task: (name) => ({ taskState: `${prefix}task-${name}/task_state`, localState: `${prefix}task-${name}/local_state` }),
+    task: (name) => ({
+      taskState: `${prefix}task-${name}/task_state`,
+      localState: `${prefix}task-${name}/local_state`,
+    }),
   };
 }

@@ -6,7 +6,11 @@ export class TaskSetupError extends OutriderError {
   override readonly name: string = "TaskSetupError";
   readonly taskEvent: TaskEventInput;
 
-  constructor(message: string, taskEvent: TaskEventInput, options: { readonly cause?: unknown; readonly recoverable?: boolean } = {}) {
+  constructor(
+    message: string,
+    taskEvent: TaskEventInput,
+    options: { readonly cause?: unknown; readonly recoverable?: boolean } = {},
+  ) {
     super("ERR_OUTRIDER_TASK_SETUP", message, options);
     this.taskEvent = taskEvent;
   }

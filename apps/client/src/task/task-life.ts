@@ -106,7 +106,10 @@ function decide(c: TaskContext, killError: Error | undefined): Outcome {
   record.setLocal({ restart: tracker.count });
   switch (decision.kind) {
     case "killed":
-      record.enter("dead", { type: TASK_EVENT.killed, facts: killError === undefined ? {} : { error: killError.message } });
+      record.enter("dead", {
+        type: TASK_EVENT.killed,
+        facts: killError === undefined ? {} : { error: killError.message },
+      });
       return "done";
     case "terminated":
       record.enter("dead");

@@ -20,6 +20,8 @@ export function restartPolicyOf(alloc: Allocation, task: Task): RestartPolicy {
 
 /** The id of one start: `<alloc id>/<task>/<8 hex digits>`. */
 export function newTaskId(allocId: string, task: string, random: () => number): string {
-  const suffix = Math.floor(random() * 2 ** 32).toString(16).padStart(8, "0");
+  const suffix = Math.floor(random() * 2 ** 32)
+    .toString(16)
+    .padStart(8, "0");
   return `${allocId}/${task}/${suffix}`;
 }

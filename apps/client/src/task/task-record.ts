@@ -174,7 +174,7 @@ export class TaskRecord {
     const { persist, keys, logger, clock } = this.#options;
     // Changes of the same turn belong together.
     await Promise.resolve();
-    for (let failures = 0; this.#durableVersion < this.#version && !this.#closed.signal.aborted; ) {
+    for (let failures = 0; this.#durableVersion < this.#version && !this.#closed.signal.aborted;) {
       const version = this.#version;
       const state = this.#state;
       const local = this.#local;

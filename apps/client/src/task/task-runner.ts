@@ -2,7 +2,13 @@ import { createLatch, type PauseRequest, type TaskEventInput, type TaskHook } fr
 import type { TaskDir } from "@outrider/allocdir-interface";
 import { sleep } from "@outrider/backoff";
 import { OutriderError } from "@outrider/foundation";
-import { isClientTerminal, isServerTerminal, TASK_EVENT, type Allocation, type TaskPauseState } from "@outrider/nomad-structs";
+import {
+  isClientTerminal,
+  isServerTerminal,
+  TASK_EVENT,
+  type Allocation,
+  type TaskPauseState,
+} from "@outrider/nomad-structs";
 import type { DriverTask } from "./driver/driver-task.ts";
 import { RunSignals, settledBefore } from "./kill-signals.ts";
 import { PauseController } from "./pause/pause-controller.ts";
@@ -50,7 +56,9 @@ export class TaskRunner {
       tracker: new RestartTracker({
         policy: restartPolicyOf(alloc, task),
         jobType: alloc.Job?.Type ?? "",
-        ...(task.Lifecycle === null ? {} : { lifecycle: { hook: task.Lifecycle.Hook, sidecar: task.Lifecycle.Sidecar } }),
+        ...(task.Lifecycle === null
+          ? {}
+          : { lifecycle: { hook: task.Lifecycle.Hook, sidecar: task.Lifecycle.Sidecar } }),
         nowMs: clock.now(),
         random: config.random ?? (() => 0),
       }),
@@ -93,7 +101,9 @@ export class TaskRunner {
 
   get lifecycle(): { readonly hook: string; readonly sidecar: boolean } | undefined {
     const lifecycle = this.#c.task.Lifecycle;
-    return lifecycle === null || lifecycle.Hook === "" ? undefined : { hook: lifecycle.Hook, sidecar: lifecycle.Sidecar };
+    return lifecycle === null || lifecycle.Hook === ""
+      ? undefined
+      : { hook: lifecycle.Hook, sidecar: lifecycle.Sidecar };
   }
 
   get isLeader(): boolean {
@@ -287,7 +297,10 @@ export class TaskRunner {
   async signal(name: string, reason?: string): Promise<void> {
     const { live, record } = this.#c;
     if (record.phase !== "running" || live === undefined) throw notRunning();
-    record.append({ type: TASK_EVENT.signaling, facts: { signalName: name, ...(reason === undefined ? {} : { reason }) } });
+    record.append({
+      type: TASK_EVENT.signaling,
+      facts: { signalName: name, ...(reason === undefined ? {} : { reason }) },
+    });
     await live.sendSignal(name);
   }
 
@@ -301,7 +314,10 @@ export class TaskRunner {
   update(alloc: Allocation): void {
     const task = findTask(alloc, this.name);
     if (task === undefined) {
-      void this.kill({ type: TASK_EVENT.killed, facts: { error: "task is not part of the new version", failsTask: true } });
+      void this.kill({
+        type: TASK_EVENT.killed,
+        facts: { error: "task is not part of the new version", failsTask: true },
+      });
       return;
     }
     this.#c.alloc = alloc;

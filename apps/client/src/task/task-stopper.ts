@@ -13,7 +13,10 @@ export function killTimeoutMs(c: Pick<TaskContext, "task" | "config">): number {
  * Ends a running task for good: prekilling hooks, shutdown delay, signal, force. Gives its result and, if the driver never agreed to stop
  * it, why. Rejects only when the agent lets go.
  */
-export async function killTask(c: TaskContext, live: DriverTask): Promise<{ result: ExitResult; error: Error | undefined }> {
+export async function killTask(
+  c: TaskContext,
+  live: DriverTask,
+): Promise<{ result: ExitResult; error: Error | undefined }> {
   await c.hooks.preKilling();
   await shutdownDelay(c, live, c.signals.shutdown);
   const error = live.result === undefined ? await live.stop(killTimeoutMs(c), c.task.KillSignal) : undefined;

@@ -1,4 +1,11 @@
-import { AllocationStruct, JobStruct, make, TaskStateStruct, TaskResourceUsageStruct, type TaskState } from "@outrider/nomad-structs";
+import {
+  AllocationStruct,
+  JobStruct,
+  make,
+  TaskStateStruct,
+  TaskResourceUsageStruct,
+  type TaskState,
+} from "@outrider/nomad-structs";
 import { describe, expect, it } from "vitest";
 import { allocReport } from "../../src/alloc/alloc-report.ts";
 import { sumUsage } from "../../src/alloc/alloc-stats.ts";
@@ -19,7 +26,10 @@ describe("client status", () => {
   ];
   for (const [states, status, description] of rows) {
     it(`of ${states === "" ? "no task" : states} is ${JSON.stringify(status)}`, () => {
-      const list = states.split(" ").filter(Boolean).map((s) => (s === "failed" ? state("dead", true) : state(s)));
+      const list = states
+        .split(" ")
+        .filter(Boolean)
+        .map((s) => (s === "failed" ? state("dead", true) : state(s)));
       expect(clientStatusOf(list)).toEqual({ status, description });
     });
   }
@@ -27,7 +37,10 @@ describe("client status", () => {
   it("is overridden by a forced one, then by max_run_duration", () => {
     const forced = { status: "failed", description: "x" };
     expect(clientStatusOf([state("running")], { forced, maxRunExceeded: true })).toBe(forced);
-    expect(clientStatusOf([state("dead", true)], { maxRunExceeded: true })).toEqual({ status: "complete", description: "allocation exceeded max_run_duration" });
+    expect(clientStatusOf([state("dead", true)], { maxRunExceeded: true })).toEqual({
+      status: "complete",
+      description: "allocation exceeded max_run_duration",
+    });
   });
 });
 
@@ -64,7 +77,14 @@ describe("a report", () => {
 
 describe("usage", () => {
   const usage = (rss: number, measured: string[] | null, Timestamp: number) =>
-    make(TaskResourceUsageStruct, { ResourceUsage: { MemoryStats: { RSS: rss, Measured: measured }, CpuStats: { Percent: 10 }, DeviceStats: [{ d: rss }] }, Timestamp });
+    make(TaskResourceUsageStruct, {
+      ResourceUsage: {
+        MemoryStats: { RSS: rss, Measured: measured },
+        CpuStats: { Percent: 10 },
+        DeviceStats: [{ d: rss }],
+      },
+      Timestamp,
+    });
 
   it("lists every sample and sums those of running tasks", () => {
     const sum = sumUsage([
@@ -80,10 +100,16 @@ describe("usage", () => {
   });
 
   it("of nothing is zero, as Nomad answers it", () => {
-    expect(sumUsage([])).toMatchObject({ Tasks: {}, Timestamp: 0, ResourceUsage: { MemoryStats: { RSS: 0, Measured: null } } });
+    expect(sumUsage([])).toMatchObject({
+      Tasks: {},
+      Timestamp: 0,
+      ResourceUsage: { MemoryStats: { RSS: 0, Measured: null } },
+    });
   });
 
   it("copes with samples without parts", () => {
-    expect(sumUsage([{ task: "a", running: true, usage: make(TaskResourceUsageStruct, { Timestamp: 3 }) }])).toMatchObject({ Timestamp: 3 });
+    expect(
+      sumUsage([{ task: "a", running: true, usage: make(TaskResourceUsageStruct, { Timestamp: 3 }) }]),
+    ).toMatchObject({ Timestamp: 3 });
   });
 });

@@ -12,7 +12,12 @@ const ALL: ReadonlyArray<[string, Stage]> = [
 ];
 
 function states(names: readonly string[], values: readonly S[]): Map<string, { State: string; Failed: boolean }> {
-  return new Map(names.map((name, i) => [name, { State: values[i] === "failed" ? "dead" : (values[i] as string), Failed: values[i] === "failed" }]));
+  return new Map(
+    names.map((name, i) => [
+      name,
+      { State: values[i] === "failed" ? "dead" : (values[i] as string), Failed: values[i] === "failed" },
+    ]),
+  );
 }
 
 function open(c: Coordinator, names: readonly string[]): string {
@@ -87,7 +92,12 @@ it("after a restart of the agent begins beyond the start, or it would wait for r
 });
 
 it("lets any number pass an open gate, and ends a wait with the signal's reason", async () => {
-  const c = new Coordinator(new Map([["a", "main"], ["b", "main"]]));
+  const c = new Coordinator(
+    new Map([
+      ["a", "main"],
+      ["b", "main"],
+    ]),
+  );
   const never = new AbortController();
   const waits = [c.wait("a", never.signal), c.wait("b", never.signal)];
   const stop = new AbortController();

@@ -21,9 +21,26 @@ const task = (name: string, script: string, more: object = {}): object => ({
 });
 
 const PLANS: readonly Plan[] = [
-  { title: "batch work that succeeds", job: oneTask("sleep 2; exit 0", { job: { Type: "batch" } }), starts: { main: 1 }, status: "complete" },
-  { title: "work that fails for good after two restarts", job: oneTask("sleep 2; exit 1", { job: { Type: "batch" } }), starts: { main: 3 }, status: "failed", restarts: 2 },
-  { title: "a service that is stopped", job: oneTask("exec sleep 600", { task: { ShutdownDelay: 1e9 } }), stopAt: 3_000, starts: { main: 1 }, status: "complete" },
+  {
+    title: "batch work that succeeds",
+    job: oneTask("sleep 2; exit 0", { job: { Type: "batch" } }),
+    starts: { main: 1 },
+    status: "complete",
+  },
+  {
+    title: "work that fails for good after two restarts",
+    job: oneTask("sleep 2; exit 1", { job: { Type: "batch" } }),
+    starts: { main: 3 },
+    status: "failed",
+    restarts: 2,
+  },
+  {
+    title: "a service that is stopped",
+    job: oneTask("exec sleep 600", { task: { ShutdownDelay: 1e9 } }),
+    stopAt: 3_000,
+    starts: { main: 1 },
+    status: "complete",
+  },
   {
     title: "a group with every lifecycle",
     job: oneTask("", {

@@ -8,8 +8,16 @@ import { Harness, loadScenario, type Scenario } from "./support/harness.ts";
  * Where the client does other than the recorded stock agent, on purpose. `text`: the same events, worded by us. `events`: other events, given
  * here.
  */
-const DIFFERENCES: Record<string, { kind: "text"; types: string[]; why: string } | { kind: "events"; types: Record<string, string[]>; status: string; why: string }> = {
-  "driver-config-invalid": { kind: "text", types: ["Failed Validation"], why: "the schema decoder's words are our own" },
+const DIFFERENCES: Record<
+  string,
+  | { kind: "text"; types: string[]; why: string }
+  | { kind: "events"; types: Record<string, string[]>; status: string; why: string }
+> = {
+  "driver-config-invalid": {
+    kind: "text",
+    types: ["Failed Validation"],
+    why: "the schema decoder's words are our own",
+  },
   "driver-start-fails": { kind: "text", types: ["Driver Failure"], why: "the driver's words are our own" },
   "exit-inside-shutdown-delay-no-restarts": {
     kind: "events",
@@ -22,14 +30,27 @@ const DIFFERENCES: Record<string, { kind: "text"; types: string[]; why: string }
   "agent-killed-in-restart-delay": {
     kind: "events",
     types: {
-      main: ["Task Setup", "Started", "Terminated", "Restarting", "Started", "Terminated", "Restarting", "Started", "Terminated", "Not Restarting"],
+      main: [
+        "Task Setup",
+        "Started",
+        "Terminated",
+        "Restarting",
+        "Started",
+        "Terminated",
+        "Restarting",
+        "Started",
+        "Terminated",
+        "Not Restarting",
+      ],
     },
     status: "failed",
     why: "the restart count and a running restart delay survive the agent (known-bugs 9)",
   },
   "stop-group-shutdown-delay": {
     kind: "events",
-    types: { main: ["Received", "Task Setup", "Started", "Waiting for shutdown delay", "Killing", "Terminated", "Killed"] },
+    types: {
+      main: ["Received", "Task Setup", "Started", "Waiting for shutdown delay", "Killing", "Terminated", "Killed"],
+    },
     status: "complete",
     why: "the group's delay is told (hashicorp/nomad#26829)",
   },
@@ -57,7 +78,9 @@ async function replay(name: string, scenario: Scenario): Promise<Harness> {
     ...(outside === undefined ? {} : { config: outside.config, alloc: { AllocatedResources: outside.resources } }),
   });
   await h.agent();
-  const end = Math.max(0, ...scenario.events.map((e) => e.ms), ...scenario.actions.map((a) => a.ms)) + (name === "agent-killed-in-restart-delay" ? 12_000 : 500);
+  const end =
+    Math.max(0, ...scenario.events.map((e) => e.ms), ...scenario.actions.map((a) => a.ms)) +
+    (name === "agent-killed-in-restart-delay" ? 12_000 : 500);
   let at = 0;
   for (const { ms, action } of [...scenario.actions, { ms: end, action: "end" }]) {
     if (real) await passReal(h, ms - at);
@@ -87,9 +110,15 @@ async function act(h: Harness, name: string, action: string): Promise<void> {
     case "job stop -no-shutdown-delay":
       return h.stop({ noShutdownDelay: true });
     case "restart all":
-      return void h.runner.restartAll({ type: "Restart Signaled", facts: { reason: "User requested all tasks to restart" } });
+      return void h.runner.restartAll({
+        type: "Restart Signaled",
+        facts: { reason: "User requested all tasks to restart" },
+      });
     case "restart main":
-      return void h.runner.restartTask("main", { type: "Restart Signaled", facts: { reason: "User requested task to restart" } });
+      return void h.runner.restartTask("main", {
+        type: "Restart Signaled",
+        facts: { reason: "User requested task to restart" },
+      });
     case "signal SIGUSR1":
       return h.runner.signal("", "SIGUSR1");
     case "agent killed with SIGKILL":
@@ -136,10 +165,13 @@ describe("golden event lists of a stock agent", () => {
           continue;
         }
         const worded = difference?.kind === "text" ? difference.types : [];
-        const strip = (e: unknown): unknown => (worded.includes((e as { type: string }).type) ? (e as { type: string }).type : e);
+        const strip = (e: unknown): unknown =>
+          worded.includes((e as { type: string }).type) ? (e as { type: string }).type : e;
         // A recording may have lost its first events, or have been taken before the last ones.
         const list = h.events(task).slice(-Math.max(golden.length, 1));
-        expect(list.map(ours).map(strip), task).toEqual(golden.map((e) => strip(shown(e.type, e.display_message, e.details))));
+        expect(list.map(ours).map(strip), task).toEqual(
+          golden.map((e) => strip(shown(e.type, e.display_message, e.details))),
+        );
       }
       expect(h.status).toBe(difference?.kind === "events" ? difference.status : scenario.final.client_status);
       if (difference?.kind !== "events") compareFinal(h, scenario);
@@ -177,7 +209,9 @@ function compareFinal(h: Harness, scenario: Scenario): void {
 /** Events of different tasks that lay clearly apart keep their order. */
 function compareOrder(h: Harness, scenario: Scenario): void {
   const at = (task: string, type: string): number | undefined => h.events(task).find((e) => e.Type === type)?.Time;
-  const once = scenario.events.filter((e) => scenario.events.filter((o) => o.task === e.task && o.type === e.type).length === 1);
+  const once = scenario.events.filter(
+    (e) => scenario.events.filter((o) => o.task === e.task && o.type === e.type).length === 1,
+  );
   for (const a of once) {
     for (const b of once) {
       const [first, second] = [at(a.task, a.type), at(b.task, b.type)];

@@ -10,12 +10,18 @@ const T = (name: string, stage: TrackedTask["stage"] = "main"): TrackedTask => (
 
 describe("the health of tasks", () => {
   it("is good since the last of them started", () => {
-    expect(taskHealth([T("a"), T("b")], { a: running("01"), b: running("05") })).toEqual({ kind: "running", sinceMs: Date.parse("2026-01-01T00:00:05Z") });
+    expect(taskHealth([T("a"), T("b")], { a: running("01"), b: running("05") })).toEqual({
+      kind: "running",
+      sinceMs: Date.parse("2026-01-01T00:00:05Z"),
+    });
   });
 
   it("waits for what has not started, telling a pause apart", () => {
     expect(taskHealth([T("a"), T("b")], { a: running("01") })).toEqual({ kind: "waiting", paused: false });
-    expect(taskHealth([T("a")], { a: s("pending", { Paused: "scheduled_pause" }) })).toEqual({ kind: "waiting", paused: true });
+    expect(taskHealth([T("a")], { a: s("pending", { Paused: "scheduled_pause" }) })).toEqual({
+      kind: "waiting",
+      paused: true,
+    });
   });
 
   it("is bad once one failed, or ended that should not", () => {

@@ -2,7 +2,10 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { RestartTracker } from "../../src/task/restart-tracker.ts";
 
-const steps = fc.array(fc.record({ waitMs: fc.integer({ min: 0, max: 40_000 }), code: fc.integer({ min: 0, max: 2 }) }), { maxLength: 60 });
+const steps = fc.array(
+  fc.record({ waitMs: fc.integer({ min: 0, max: 40_000 }), code: fc.integer({ min: 0, max: 2 }) }),
+  { maxLength: 60 },
+);
 const policy = fc.record({
   Attempts: fc.integer({ min: 0, max: 5 }),
   Interval: fc.integer({ min: 5, max: 60 }).map((s) => s * 1e9),
@@ -51,7 +54,8 @@ it("never lets more than the allowed restarts within one interval, and never a n
 it("decides alike after its count went through the disk", () => {
   fc.assert(
     fc.property(policy, steps, fc.nat(59), (p, list, cut) => {
-      const fresh = (): RestartTracker => new RestartTracker({ policy: p, jobType: "batch", nowMs: 0, random: () => 0.5 });
+      const fresh = (): RestartTracker =>
+        new RestartTracker({ policy: p, jobType: "batch", nowMs: 0, random: () => 0.5 });
       const one = fresh();
       let two = fresh();
       let now = 0;

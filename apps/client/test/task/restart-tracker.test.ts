@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { isSuccess, RestartTracker, type RestartPolicy, type RestartTrackerOptions } from "../../src/task/restart-tracker.ts";
+import {
+  isSuccess,
+  RestartTracker,
+  type RestartPolicy,
+  type RestartTrackerOptions,
+} from "../../src/task/restart-tracker.ts";
 
 const FAIL: RestartPolicy = { Attempts: 2, Interval: 60e9, Delay: 1e9, Mode: "fail" };
 const DELAY: RestartPolicy = { ...FAIL, Mode: "delay" };
@@ -12,23 +17,95 @@ function tracker(o: Partial<RestartTrackerOptions> = {}): RestartTracker {
 }
 
 describe("one decision", () => {
-  const rows: Array<[title: string, options: Partial<RestartTrackerOptions>, set: (t: RestartTracker) => void, expected: object]> = [
-    ["a kill wins over everything", {}, (t) => (t.setExit(bad), t.setRestartTriggered(false), t.setKilled()), { kind: "killed" }],
-    ["a user's restart has no delay", { policy: NONE }, (t) => (t.setExit(bad), t.setRestartTriggered(false)), { kind: "restarting", reason: "", delayNs: 0 }],
-    ["no attempts: a failed exit ends it", { policy: NONE }, (t) => t.setExit(bad), { kind: "not-restarting", reason: "Policy allows no restarts" }],
-    ["no attempts: a service that exits 0 has failed (hashicorp/nomad#4034)", { policy: NONE }, (t) => t.setExit(ok), { kind: "not-restarting", reason: "Policy allows no restarts" }],
-    ["no attempts: batch work that exits 0 is done", { policy: NONE, jobType: "batch" }, (t) => t.setExit(ok), { kind: "terminated" }],
+  const rows: Array<
+    [title: string, options: Partial<RestartTrackerOptions>, set: (t: RestartTracker) => void, expected: object]
+  > = [
+    [
+      "a kill wins over everything",
+      {},
+      (t) => (t.setExit(bad), t.setRestartTriggered(false), t.setKilled()),
+      { kind: "killed" },
+    ],
+    [
+      "a user's restart has no delay",
+      { policy: NONE },
+      (t) => (t.setExit(bad), t.setRestartTriggered(false)),
+      { kind: "restarting", reason: "", delayNs: 0 },
+    ],
+    [
+      "no attempts: a failed exit ends it",
+      { policy: NONE },
+      (t) => t.setExit(bad),
+      { kind: "not-restarting", reason: "Policy allows no restarts" },
+    ],
+    [
+      "no attempts: a service that exits 0 has failed (hashicorp/nomad#4034)",
+      { policy: NONE },
+      (t) => t.setExit(ok),
+      { kind: "not-restarting", reason: "Policy allows no restarts" },
+    ],
+    [
+      "no attempts: batch work that exits 0 is done",
+      { policy: NONE, jobType: "batch" },
+      (t) => t.setExit(ok),
+      { kind: "terminated" },
+    ],
     ["batch work that exits 0 is done", { jobType: "batch" }, (t) => t.setExit(ok), { kind: "terminated" }],
     ["sysbatch work that exits 0 is done", { jobType: "sysbatch" }, (t) => t.setExit(ok), { kind: "terminated" }],
-    ["exit 0 with an error is a failure", { jobType: "batch" }, (t) => t.setExit({ ...ok, error: "lost" }), { kind: "restarting", reason: "Restart within policy", delayNs: 1e9 }],
-    ["a service restarts on exit 0", {}, (t) => t.setExit(ok), { kind: "restarting", reason: "Restart within policy", delayNs: 1e9 }],
-    ["a prestart task that exits 0 is done", { lifecycle: { hook: "prestart", sidecar: false } }, (t) => t.setExit(ok), { kind: "terminated" }],
-    ["a sidecar restarts on exit 0", { lifecycle: { hook: "prestart", sidecar: true }, jobType: "batch" }, (t) => t.setExit(ok), { kind: "restarting", reason: "Restart within policy", delayNs: 1e9 }],
-    ["a poststart task that exits 0 is done", { lifecycle: { hook: "poststart", sidecar: false } }, (t) => t.setExit(ok), { kind: "terminated" }],
-    ["a poststop task that exits 0 is done", { lifecycle: { hook: "poststop", sidecar: false } }, (t) => t.setExit(ok), { kind: "terminated" }],
-    ["an unrecoverable start error ends it", {}, (t) => t.setStartError({ recoverable: false }), { kind: "not-restarting", reason: "Error was unrecoverable" }],
-    ["a recoverable start error restarts", {}, (t) => t.setStartError({ recoverable: true }), { kind: "restarting", reason: "Restart within policy", delayNs: 1e9 }],
-    ["a failing check goes through the policy", { policy: NONE }, (t) => (t.setRestartTriggered(true), t.setExit(bad)), { kind: "not-restarting", reason: "Policy allows no restarts" }],
+    [
+      "exit 0 with an error is a failure",
+      { jobType: "batch" },
+      (t) => t.setExit({ ...ok, error: "lost" }),
+      { kind: "restarting", reason: "Restart within policy", delayNs: 1e9 },
+    ],
+    [
+      "a service restarts on exit 0",
+      {},
+      (t) => t.setExit(ok),
+      { kind: "restarting", reason: "Restart within policy", delayNs: 1e9 },
+    ],
+    [
+      "a prestart task that exits 0 is done",
+      { lifecycle: { hook: "prestart", sidecar: false } },
+      (t) => t.setExit(ok),
+      { kind: "terminated" },
+    ],
+    [
+      "a sidecar restarts on exit 0",
+      { lifecycle: { hook: "prestart", sidecar: true }, jobType: "batch" },
+      (t) => t.setExit(ok),
+      { kind: "restarting", reason: "Restart within policy", delayNs: 1e9 },
+    ],
+    [
+      "a poststart task that exits 0 is done",
+      { lifecycle: { hook: "poststart", sidecar: false } },
+      (t) => t.setExit(ok),
+      { kind: "terminated" },
+    ],
+    [
+      "a poststop task that exits 0 is done",
+      { lifecycle: { hook: "poststop", sidecar: false } },
+      (t) => t.setExit(ok),
+      { kind: "terminated" },
+    ],
+    [
+      "an unrecoverable start error ends it",
+      {},
+      (t) => t.setStartError({ recoverable: false }),
+      { kind: "not-restarting", reason: "Error was unrecoverable" },
+    ],
+    [
+      "a recoverable start error restarts",
+      {},
+      (t) => t.setStartError({ recoverable: true }),
+      { kind: "restarting", reason: "Restart within policy", delayNs: 1e9 },
+    ],
+    [
+      "a failing check goes through the policy",
+      { policy: NONE },
+      (t) => (t.setRestartTriggered(true), t.setExit(bad)),
+      { kind: "not-restarting", reason: "Policy allows no restarts" },
+    ],
     ["no fact at all restarts at once", {}, () => undefined, { kind: "restarting", reason: "", delayNs: 0 }],
   ];
   for (const [title, options, set, expected] of rows) {
@@ -76,7 +153,11 @@ describe("attempts within an interval", () => {
       t.next(ms);
     }
     t.setExit(bad);
-    expect(t.next(20_000)).toEqual({ kind: "restarting", reason: "Exceeded allowed attempts, applying a delay", delayNs: 40e9 });
+    expect(t.next(20_000)).toEqual({
+      kind: "restarting",
+      reason: "Exceeded allowed attempts, applying a delay",
+      delayNs: 40e9,
+    });
   });
 
   it("takes up the count of a former process", () => {

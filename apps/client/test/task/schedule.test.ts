@@ -7,12 +7,20 @@ const HOUR = 60 * MINUTE;
 const at = (text: string): number => Date.parse(`2026-06-10T${text}Z`);
 const nineToFive = { Schedule: { Cron: { Start: "0 9 * * * *", End: "0 17", Timezone: "UTC" } } };
 
-async function scheduled(start: string, o: { task?: object; script?: string; job?: object; group?: object; config?: object } = {}): Promise<Harness> {
-  const job = oneTask(o.script ?? "exec sleep 900000", { task: { ...nineToFive, ...o.task }, ...(o.job ? { job: o.job } : {}), ...(o.group ? { group: o.group } : {}) });
+async function scheduled(
+  start: string,
+  o: { task?: object; script?: string; job?: object; group?: object; config?: object } = {},
+): Promise<Harness> {
+  const job = oneTask(o.script ?? "exec sleep 900000", {
+    task: { ...nineToFive, ...o.task },
+    ...(o.job ? { job: o.job } : {}),
+    ...(o.group ? { group: o.group } : {}),
+  });
   return new Harness({ job, startAt: at(start), ...(o.config ? { config: o.config } : {}) }).agent();
 }
 
-const texts = (h: Harness): string[] => h.events().map((e) => (/^(Pausing|Running)$/.test(e.Type) ? e.DisplayMessage : e.Type));
+const texts = (h: Harness): string[] =>
+  h.events().map((e) => (/^(Pausing|Running)$/.test(e.Type) ? e.DisplayMessage : e.Type));
 
 describe("the window", () => {
   it("lets a task that is placed inside it start without a word", async () => {
@@ -38,7 +46,14 @@ describe("the window", () => {
   it("stops the task at its end within a second, and waits for the next one without a second event", async () => {
     const h = await scheduled("16:59:00");
     await h.clock.advance(MINUTE + 1_000);
-    expect(texts(h)).toEqual(["Received", "Task Setup", "Started", "Pausing due to schedule", "Terminated", "Restarting"]);
+    expect(texts(h)).toEqual([
+      "Received",
+      "Task Setup",
+      "Started",
+      "Pausing due to schedule",
+      "Terminated",
+      "Restarting",
+    ]);
     expect(h.events().at(-1)?.DisplayMessage).toBe("Task restarting in 0s");
     expect(h.machine.running()).toHaveLength(0);
     expect([h.status, h.state().Paused, h.state().Restarts]).toEqual(["pending", "scheduled_pause", 1]);
@@ -67,11 +82,19 @@ describe("the window", () => {
   });
 
   it("takes a stop that needs force: kill_timeout is honoured and the exit code means nothing (R-7)", async () => {
-    const h = await scheduled("16:59:00", { script: "trap '' INT TERM; while true; do sleep 0.2; done", task: { KillTimeout: 2e9 } });
+    const h = await scheduled("16:59:00", {
+      script: "trap '' INT TERM; while true; do sleep 0.2; done",
+      task: { KillTimeout: 2e9 },
+    });
     await h.clock.advance(MINUTE + 500);
     expect(h.types().at(-1)).toBe("Pausing");
     await h.clock.advance(2_000);
-    expect(h.events().slice(-2).map((e) => e.DisplayMessage)).toEqual(["Exit Code: 137, Signal: 9", "Task restarting in 0s"]);
+    expect(
+      h
+        .events()
+        .slice(-2)
+        .map((e) => e.DisplayMessage),
+    ).toEqual(["Exit Code: 137, Signal: 9", "Task restarting in 0s"]);
     expect(h.state().Failed).toBe(false);
   });
 
@@ -79,7 +102,10 @@ describe("the window", () => {
     const quick = await scheduled("16:59:00", { task: { ShutdownDelay: 60e9 } });
     await quick.clock.advance(MINUTE + 1_000);
     expect(quick.machine.running()).toHaveLength(0);
-    const slow = await scheduled("16:59:00", { task: { ShutdownDelay: 60e9 }, config: { honorShutdownDelayOnPause: true } });
+    const slow = await scheduled("16:59:00", {
+      task: { ShutdownDelay: 60e9 },
+      config: { honorShutdownDelayOnPause: true },
+    });
     await slow.clock.advance(MINUTE + 1_000);
     expect(slow.machine.running()).toHaveLength(1);
     await slow.clock.advance(MINUTE);
@@ -95,7 +121,10 @@ describe("the window", () => {
   });
 
   it("holds a task whose restart delay runs when it closes", async () => {
-    const h = await scheduled("16:59:30", { script: "sleep 25; exit 1", task: { RestartPolicy: { Attempts: 3, Interval: 3600e9, Delay: 20e9, Mode: "fail" } } });
+    const h = await scheduled("16:59:30", {
+      script: "sleep 25; exit 1",
+      task: { RestartPolicy: { Attempts: 3, Interval: 3600e9, Delay: 20e9, Mode: "fail" } },
+    });
     await h.clock.advance(5 * MINUTE);
     expect(h.machine.starts).toHaveLength(1);
     expect(texts(h).at(-1)).toBe("Pausing due to schedule");
@@ -128,11 +157,27 @@ describe("the window", () => {
 describe("a schedule that cannot be used", () => {
   it.each([
     ["a block without cron", { Schedule: { Cron: null } }, "must specify cron block"],
-    ["an unknown zone", { Schedule: { Cron: { Start: "0 9 * * * *", End: "0 17", Timezone: "Mars/Base" } } }, "Mars/Base"],
-    ["bad meta", { Schedule: null, Meta: { outrider_schedule_start: "nonsense", outrider_schedule_end: "0 17" } }, "start-fields"],
+    [
+      "an unknown zone",
+      { Schedule: { Cron: { Start: "0 9 * * * *", End: "0 17", Timezone: "Mars/Base" } } },
+      "Mars/Base",
+    ],
+    [
+      "bad meta",
+      { Schedule: null, Meta: { outrider_schedule_start: "nonsense", outrider_schedule_end: "0 17" } },
+      "start-fields",
+    ],
     ["half of the meta", { Schedule: null, Meta: { outrider_schedule_end: "0 17" } }, "outrider_schedule_start"],
-    ["the other half of the meta", { Schedule: null, Meta: { outrider_schedule_start: "0 9 * * * *" } }, "outrider_schedule_end"],
-    ["only a zone in the meta", { Schedule: null, Meta: { outrider_schedule_timezone: "UTC" } }, "outrider_schedule_timezone"],
+    [
+      "the other half of the meta",
+      { Schedule: null, Meta: { outrider_schedule_start: "0 9 * * * *" } },
+      "outrider_schedule_end",
+    ],
+    [
+      "only a zone in the meta",
+      { Schedule: null, Meta: { outrider_schedule_timezone: "UTC" } },
+      "outrider_schedule_timezone",
+    ],
     ["meta that is no JSON", { Schedule: null, Meta: { outrider_schedule_json: "{" } }, "outrider_schedule_json"],
   ])("fails the task with the reason: %s", async (_title, task, text) => {
     const h = await scheduled("10:00:00", { task });
@@ -146,7 +191,11 @@ describe("a schedule that cannot be used", () => {
 
 describe("a schedule in the task's meta (R-16)", () => {
   it("works like the block", async () => {
-    const meta = { outrider_schedule_start: "0 9 * * * *", outrider_schedule_end: "0 17", outrider_schedule_timezone: "UTC" };
+    const meta = {
+      outrider_schedule_start: "0 9 * * * *",
+      outrider_schedule_end: "0 17",
+      outrider_schedule_timezone: "UTC",
+    };
     const h = await scheduled("08:00:00", { task: { Schedule: null, Meta: meta } });
     await h.clock.advance(100);
     expect(h.state().Paused).toBe("scheduled_pause");
@@ -155,7 +204,11 @@ describe("a schedule in the task's meta (R-16)", () => {
   });
 
   it("is overruled by the block", async () => {
-    const meta = { outrider_schedule_start: "0 9 * * * *", outrider_schedule_end: "0 10", outrider_schedule_timezone: "UTC" };
+    const meta = {
+      outrider_schedule_start: "0 9 * * * *",
+      outrider_schedule_end: "0 10",
+      outrider_schedule_timezone: "UTC",
+    };
     const h = await scheduled("12:00:00", { task: { Meta: meta } });
     await h.clock.advance(100);
     expect(h.status).toBe("running");
@@ -166,7 +219,9 @@ describe("a schedule in the task's meta (R-16)", () => {
       { start: "0 9 * * * *", end: "0 10", timezone: "UTC" },
       { start: "0 22 * * * *", end: "0 2", timezone: "UTC" },
     ];
-    const h = await scheduled("23:00:00", { task: { Schedule: null, Meta: { outrider_schedule_json: JSON.stringify({ windows }) } } });
+    const h = await scheduled("23:00:00", {
+      task: { Schedule: null, Meta: { outrider_schedule_json: JSON.stringify({ windows }) } },
+    });
     await h.clock.advance(100);
     expect(h.status).toBe("running");
   });
@@ -174,8 +229,18 @@ describe("a schedule in the task's meta (R-16)", () => {
 
 it("a schedule without a further window pauses for good, with a warning", async () => {
   const warnings: unknown[] = [];
-  const logger = { trace() {}, debug() {}, info() {}, error() {}, warn: (...args: unknown[]) => void warnings.push(args), child: () => logger };
-  const h = await scheduled("10:00:00", { task: { Schedule: { Cron: { Start: "0 9 * * * 2025", End: "0 17", Timezone: "UTC" } } }, config: { logger } });
+  const logger = {
+    trace() {},
+    debug() {},
+    info() {},
+    error() {},
+    warn: (...args: unknown[]) => void warnings.push(args),
+    child: () => logger,
+  };
+  const h = await scheduled("10:00:00", {
+    task: { Schedule: { Cron: { Start: "0 9 * * * 2025", End: "0 17", Timezone: "UTC" } } },
+    config: { logger },
+  });
   await h.clock.advance(100);
   expect(h.state().Paused).toBe("scheduled_pause");
   expect(h.clock.pending).toHaveLength(0);
@@ -224,7 +289,10 @@ describe("overrides", () => {
   });
 
   it("let a stop under way finish before the task starts again", async () => {
-    const h = await scheduled("10:00:00", { script: "trap '' INT TERM; while true; do sleep 0.2; done", task: { KillTimeout: 5e9 } });
+    const h = await scheduled("10:00:00", {
+      script: "trap '' INT TERM; while true; do sleep 0.2; done",
+      task: { KillTimeout: 5e9 },
+    });
     await h.clock.advance(100);
     await h.runner.setTaskPauseState("main", "force_pause");
     await h.clock.advance(1_000);
@@ -271,13 +339,22 @@ describe("overrides", () => {
   it("refuse other words, unknown tasks and dead tasks", async () => {
     const h = await scheduled("10:00:00", { script: "exit 0", job: { Type: "batch" } });
     await h.clock.advance(1_000);
-    await expect(h.runner.setTaskPauseState("main", "scheduled_pause" as never)).rejects.toThrow("not a valid task schedule state");
-    await expect(h.runner.setTaskPauseState("nope", "force_run")).rejects.toThrow("Could not find task runner for task: nope");
+    await expect(h.runner.setTaskPauseState("main", "scheduled_pause" as never)).rejects.toThrow(
+      "not a valid task schedule state",
+    );
+    await expect(h.runner.setTaskPauseState("nope", "force_run")).rejects.toThrow(
+      "Could not find task runner for task: nope",
+    );
     await expect(h.runner.setTaskPauseState("main", "force_run")).rejects.toThrow("Task not running");
   });
 
   it("of an allocation with several main tasks need a name when they differ", async () => {
-    const task = (name: string): object => ({ Name: name, Driver: "raw_exec", KillTimeout: 5e9, Config: { command: "/bin/sh", args: ["-c", "exec sleep 600"] } });
+    const task = (name: string): object => ({
+      Name: name,
+      Driver: "raw_exec",
+      KillTimeout: 5e9,
+      Config: { command: "/bin/sh", args: ["-c", "exec sleep 600"] },
+    });
     const h = await new Harness({ job: oneTask("", { group: { Tasks: [task("a"), task("b")] } }) }).agent();
     await h.clock.advance(100);
     await h.runner.setTaskPauseState("", "force_pause");
@@ -309,10 +386,12 @@ describe("stops, restarts and signals of a paused task", () => {
 });
 
 describe("updates of the job", () => {
-  const setCron = (start: string, end: string) => (job: { TaskGroups: unknown }): void => {
-    const groups = job.TaskGroups as Array<{ Tasks: Array<{ Schedule: unknown }> }>;
-    groups[0]!.Tasks[0]!.Schedule = start === "" ? null : { Cron: { Start: start, End: end, Timezone: "UTC" } };
-  };
+  const setCron =
+    (start: string, end: string) =>
+    (job: { TaskGroups: unknown }): void => {
+      const groups = job.TaskGroups as Array<{ Tasks: Array<{ Schedule: unknown }> }>;
+      groups[0]!.Tasks[0]!.Schedule = start === "" ? null : { Cron: { Start: start, End: end, Timezone: "UTC" } };
+    };
 
   it("move the window away and back", async () => {
     const h = await scheduled("10:00:00");

@@ -1,4 +1,12 @@
-import { AllocationStruct, JobStruct, make, NodeStruct, TaskStruct, type Allocation, type Task } from "@outrider/nomad-structs";
+import {
+  AllocationStruct,
+  JobStruct,
+  make,
+  NodeStruct,
+  TaskStruct,
+  type Allocation,
+  type Task,
+} from "@outrider/nomad-structs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { coreList, pathsInTask } from "../../src/task/env/builtin-env.ts";
@@ -16,9 +24,23 @@ const node = make(NodeStruct, {
   Meta: { rack: "r7" },
 });
 
-function alloc(task: Task, o: { job?: object; group?: object; resources?: object; shared?: object; others?: object } = {}): Allocation {
-  const Job = make(JobStruct, { ID: "web", Name: "shop", Namespace: "prod", Meta: { a: "job", b: "job", "x-y": "1" }, TaskGroups: [{ Name: "g", Meta: { b: "group" }, Tasks: [task], ...o.group }], ...o.job });
-  const granted = { Cpu: { CpuShares: 500, ReservedCores: [3, 1, 2, 7] }, Memory: { MemoryMB: 64, MemoryMaxMB: 128 }, ...o.resources };
+function alloc(
+  task: Task,
+  o: { job?: object; group?: object; resources?: object; shared?: object; others?: object } = {},
+): Allocation {
+  const Job = make(JobStruct, {
+    ID: "web",
+    Name: "shop",
+    Namespace: "prod",
+    Meta: { a: "job", b: "job", "x-y": "1" },
+    TaskGroups: [{ Name: "g", Meta: { b: "group" }, Tasks: [task], ...o.group }],
+    ...o.job,
+  });
+  const granted = {
+    Cpu: { CpuShares: 500, ReservedCores: [3, 1, 2, 7] },
+    Memory: { MemoryMB: 64, MemoryMaxMB: 128 },
+    ...o.resources,
+  };
   const made = make(AllocationStruct, {
     ID: "5456bd7a-9fc0-c0dd-6131-cbee77f57577",
     Name: "shop.g[3]",
@@ -31,7 +53,13 @@ function alloc(task: Task, o: { job?: object; group?: object; resources?: object
 }
 
 function builder(task: Task, o: Partial<TaskEnvBuilderOptions> & Parameters<typeof alloc>[1] = {}): TaskEnvBuilder {
-  const b = new TaskEnvBuilder({ alloc: alloc(task, o), task, node: () => node, region: "global", ...(o.host ? { host: o.host } : {}) });
+  const b = new TaskEnvBuilder({
+    alloc: alloc(task, o),
+    task,
+    node: () => node,
+    region: "global",
+    ...(o.host ? { host: o.host } : {}),
+  });
   const paths = { allocDir: "/a/alloc", localDir: "/a/web/local", secretsDir: "/a/web/secrets" };
   b.setPaths(paths, paths);
   return b;
@@ -64,13 +92,28 @@ describe("variables of a task", () => {
   });
 
   it("are left out when there is no value", () => {
-    const env = builder(plain, { job: { ParentID: "" }, resources: { Cpu: { CpuShares: 1, ReservedCores: null }, Memory: { MemoryMB: 1, MemoryMaxMB: 0 } } }).build().all;
-    for (const name of ["NOMAD_JOB_PARENT_ID", "NOMAD_PARENT_CGROUP", "NOMAD_MEMORY_MAX_LIMIT", "NOMAD_CPU_CORES", "NOMAD_TOKEN"]) expect(env).not.toHaveProperty(name);
+    const env = builder(plain, {
+      job: { ParentID: "" },
+      resources: { Cpu: { CpuShares: 1, ReservedCores: null }, Memory: { MemoryMB: 1, MemoryMaxMB: 0 } },
+    }).build().all;
+    for (const name of [
+      "NOMAD_JOB_PARENT_ID",
+      "NOMAD_PARENT_CGROUP",
+      "NOMAD_MEMORY_MAX_LIMIT",
+      "NOMAD_CPU_CORES",
+      "NOMAD_TOKEN",
+    ])
+      expect(env).not.toHaveProperty(name);
   });
 
   it("hold meta: the task's over the group's over the job's, as written and in capitals", () => {
     const env = builder(plain).build().all;
-    expect([env["NOMAD_META_a"], env["NOMAD_META_b"], env["NOMAD_META_c"], env["NOMAD_META_B"]]).toEqual(["job", "group", "task", "group"]);
+    expect([env["NOMAD_META_a"], env["NOMAD_META_b"], env["NOMAD_META_c"], env["NOMAD_META_B"]]).toEqual([
+      "job",
+      "group",
+      "task",
+      "group",
+    ]);
     expect(env["NOMAD_META_x_y"]).toBe("1");
   });
 
@@ -97,12 +140,27 @@ describe("variables of a task", () => {
       NOMAD_ADDR_raw_x: "[::1]:21001",
     });
     b.setNetworkStatus({ InterfaceName: "eth0", Address: "172.26.0.2", AddressIPv6: "", DNS: null });
-    expect(b.build().all).toMatchObject({ NOMAD_ALLOC_INTERFACE_http: "eth0", NOMAD_ALLOC_IP_http: "172.26.0.2", NOMAD_ALLOC_ADDR_http: "172.26.0.2:80" });
+    expect(b.build().all).toMatchObject({
+      NOMAD_ALLOC_INTERFACE_http: "eth0",
+      NOMAD_ALLOC_IP_http: "172.26.0.2",
+      NOMAD_ALLOC_ADDR_http: "172.26.0.2:80",
+    });
   });
 
   it("tell the ports of old style networks, and those of the other tasks", () => {
-    const Networks = [{ IP: "10.0.0.9", ReservedPorts: [{ Label: "ssh", Value: 22 }], DynamicPorts: [{ Label: "web", Value: 30000, To: 8080 }] }];
-    const b = builder(plain, { resources: { Cpu: { CpuShares: 1 }, Memory: { MemoryMB: 1 }, Networks }, others: { db: { Cpu: {}, Memory: {}, Networks: [{ IP: "10.0.0.8", DynamicPorts: [{ Label: "sql", Value: 31000 }] }] } } });
+    const Networks = [
+      {
+        IP: "10.0.0.9",
+        ReservedPorts: [{ Label: "ssh", Value: 22 }],
+        DynamicPorts: [{ Label: "web", Value: 30000, To: 8080 }],
+      },
+    ];
+    const b = builder(plain, {
+      resources: { Cpu: { CpuShares: 1 }, Memory: { MemoryMB: 1 }, Networks },
+      others: {
+        db: { Cpu: {}, Memory: {}, Networks: [{ IP: "10.0.0.8", DynamicPorts: [{ Label: "sql", Value: 31000 }] }] },
+      },
+    });
     b.setDriverNetwork({ portMap: { ssh: 2222 }, address: "", autoAdvertise: false });
     expect(b.build().all).toMatchObject({
       NOMAD_PORT_ssh: "2222",
@@ -123,13 +181,24 @@ describe("variables of a task", () => {
     b.setHook("template", { X: "template" });
     b.setHook("devices", { GPU: "0" });
     const env = b.build();
-    expect(env.all).toMatchObject({ PATH: "/bin", HOME: "task", T: "task", NOMAD_DC: "mine", NOMAD_REGION: "global", H: "one", X: "template" });
+    expect(env.all).toMatchObject({
+      PATH: "/bin",
+      HOME: "task",
+      T: "task",
+      NOMAD_DC: "mine",
+      NOMAD_REGION: "global",
+      H: "one",
+      X: "template",
+    });
     expect(env.all).not.toHaveProperty("GPU");
     expect(env.device).toEqual({ GPU: "0" });
   });
 
   it("can be made of others", () => {
-    const task = make(TaskStruct, { Name: "web", Env: { URL: "http://${NOMAD_ALLOC_ID}/${node.unique.name}/${attr.kernel.name}/${meta.rack}/${nope}" } });
+    const task = make(TaskStruct, {
+      Name: "web",
+      Env: { URL: "http://${NOMAD_ALLOC_ID}/${node.unique.name}/${attr.kernel.name}/${meta.rack}/${nope}" },
+    });
     expect(builder(task).build().all["URL"]).toBe("http://5456bd7a-9fc0-c0dd-6131-cbee77f57577/n1/linux/r7/${nope}");
   });
 
@@ -142,7 +211,10 @@ describe("variables of a task", () => {
     }).toThrow(TypeError);
     b.setHook("x", { A: "1" });
     expect(b.build().all["A"]).toBe("1");
-    b.update(alloc(make(TaskStruct, { Name: "web", Env: { B: "2" } })), make(TaskStruct, { Name: "web", Env: { B: "2" } }));
+    b.update(
+      alloc(make(TaskStruct, { Name: "web", Env: { B: "2" } })),
+      make(TaskStruct, { Name: "web", Env: { B: "2" } }),
+    );
     expect(b.build().all["B"]).toBe("2");
     b.setHost({ C: "3" });
     expect(b.build().all["C"]).toBe("3");
@@ -158,7 +230,11 @@ describe("paths", () => {
     expect(pathsInTask("none", host, mounts)).toBe(host);
     expect(pathsInTask("unveil", host, mounts)).toBe(mounts);
     expect(pathsInTask("unveil", host, undefined)).toBe(host);
-    expect(pathsInTask("image", host, mounts)).toEqual({ allocDir: "/alloc", localDir: "/local", secretsDir: "/secrets" });
+    expect(pathsInTask("image", host, mounts)).toEqual({
+      allocDir: "/alloc",
+      localDir: "/local",
+      secretsDir: "/secrets",
+    });
   });
 
   it("differ for the task and for the agent (hashicorp/nomad#9671)", () => {
@@ -176,7 +252,7 @@ describe("nested names for a driver's config", () => {
     const nested = builder(plain).build().nested() as Record<string, Record<string, unknown>>;
     expect(nested["env"]?.["NOMAD_DC"]).toBe("dc1");
     expect(nested["NOMAD_DC"]).toBe("dc1");
-    expect((nested["node"]?.["unique"] as Record<string, unknown>)["id"]).toBe("node-1");
+    expect(nested["node"]?.["unique"]).toMatchObject({ id: "node-1" });
     expect(nested["node"]?.["attr"]).toBe(nested["attr"]);
     expect(nested["node"]?.["meta"]).toBe(nested["meta"]);
     expect(nested["attr"]?.["driver"]).toEqual({ x: { version: "2.0" } });
@@ -200,12 +276,24 @@ describe("interpolation", () => {
   it("replaces any known name anywhere, once, and nothing else", () => {
     const name = fc.stringMatching(/^[A-Za-z0-9_.-]{1,12}$/);
     fc.assert(
-      fc.property(fc.dictionary(name, fc.string()), fc.array(fc.oneof(name.map((n) => ({ n })), fc.string().filter((s) => !s.includes("$")).map((s) => ({ s })))), (vars, parts) => {
-        const known = (n: string): string | undefined => (Object.hasOwn(vars, n) ? vars[n] : undefined);
-        const text = parts.map((p) => ("n" in p ? `\${${p.n}}` : p.s)).join("");
-        const expected = parts.map((p) => ("n" in p ? (known(p.n) ?? `\${${p.n}}`) : p.s)).join("");
-        expect(interpolate(text, known)).toBe(expected);
-      }),
+      fc.property(
+        fc.dictionary(name, fc.string()),
+        fc.array(
+          fc.oneof(
+            name.map((n) => ({ n })),
+            fc
+              .string()
+              .filter((s) => !s.includes("$"))
+              .map((s) => ({ s })),
+          ),
+        ),
+        (vars, parts) => {
+          const known = (n: string): string | undefined => (Object.hasOwn(vars, n) ? vars[n] : undefined);
+          const text = parts.map((p) => ("n" in p ? `\${${p.n}}` : p.s)).join("");
+          const expected = parts.map((p) => ("n" in p ? (known(p.n) ?? `\${${p.n}}`) : p.s)).join("");
+          expect(interpolate(text, known)).toBe(expected);
+        },
+      ),
     );
   });
 
@@ -222,10 +310,13 @@ describe("interpolation", () => {
   it("writes cores as ranges that give the same cores back", () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.nat(40)), (cores) => {
-        const back = coreList(cores).split(",").filter(Boolean).flatMap((part) => {
-          const [from, to = from] = part.split("-").map(Number) as [number, number?];
-          return Array.from({ length: (to as number) - from + 1 }, (_, i) => from + i);
-        });
+        const back = coreList(cores)
+          .split(",")
+          .filter(Boolean)
+          .flatMap((part) => {
+            const [from, to = from] = part.split("-").map(Number) as [number, number?];
+            return Array.from({ length: (to as number) - from + 1 }, (_, i) => from + i);
+          });
         expect(back).toEqual([...cores].sort((a, b) => a - b));
       }),
     );

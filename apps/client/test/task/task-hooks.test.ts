@@ -63,12 +63,29 @@ describe("stats", () => {
 describe("logs", () => {
   it("are collected with the sizes of the job, and not at all when they are off", async () => {
     const seen: unknown[] = [];
-    const logCollector = { start: async (c: unknown) => void seen.push(c), stop: async (id: string) => void seen.push(id) };
-    const on = await new Harness({ job: oneTask("exit 0", { job: { Type: "batch" }, task: { LogConfig: { MaxFiles: 3, MaxFileSizeMB: 7 } } }), config: { logCollector } }).agent();
+    const logCollector = {
+      start: async (c: unknown) => void seen.push(c),
+      stop: async (id: string) => void seen.push(id),
+    };
+    const on = await new Harness({
+      job: oneTask("exit 0", { job: { Type: "batch" }, task: { LogConfig: { MaxFiles: 3, MaxFileSizeMB: 7 } } }),
+      config: { logCollector },
+    }).agent();
     await on.clock.advance(1_000);
-    expect(seen).toMatchObject([{ taskName: "main", maxFiles: 3, maxFileSizeMb: 7, stdoutFifo: expect.stringMatching(/logs\/\.main\.stdout\.fifo$/) }, expect.stringMatching(/\/main$/)]);
+    expect(seen).toMatchObject([
+      {
+        taskName: "main",
+        maxFiles: 3,
+        maxFileSizeMb: 7,
+        stdoutFifo: expect.stringMatching(/logs\/\.main\.stdout\.fifo$/),
+      },
+      expect.stringMatching(/\/main$/),
+    ]);
     seen.length = 0;
-    const off = await new Harness({ job: oneTask("exit 0", { job: { Type: "batch" }, task: { LogConfig: { Disabled: true } } }), config: { logCollector } }).agent();
+    const off = await new Harness({
+      job: oneTask("exit 0", { job: { Type: "batch" }, task: { LogConfig: { Disabled: true } } }),
+      config: { logCollector },
+    }).agent();
     await off.clock.advance(1_000);
     expect(seen).toEqual([]);
     expect(off.machine.starts[0]).toMatchObject({ stdoutPath: "/dev/null", stderrPath: "/dev/null" });
@@ -81,12 +98,24 @@ describe("logs", () => {
 });
 
 it("a driver is told all it needs to start the task", async () => {
-  const ports = { Shared: { DiskMB: 1, Ports: [{ Label: "http", Value: 21000, To: 80, HostIP: "10.0.0.1" }], Networks: null } };
+  const ports = {
+    Shared: { DiskMB: 1, Ports: [{ Label: "http", Value: 21000, To: 80, HostIP: "10.0.0.1" }], Networks: null },
+  };
   const h = new Harness({
-    job: oneTask("exec sleep 600", { task: { User: "${meta.user}" }, group: { Networks: [{ Mode: "host", DNS: { Servers: ["1.1.1.1"] } }] } }),
+    job: oneTask("exec sleep 600", {
+      task: { User: "${meta.user}" },
+      group: { Networks: [{ Mode: "host", DNS: { Servers: ["1.1.1.1"] } }] },
+    }),
     config: { hostEnv: { PATH: "/bin", NOMAD_TOKEN: "secret" } },
   });
-  h.serverAlloc = { ...h.serverAlloc, AllocatedResources: { ...h.serverAlloc.AllocatedResources!, ...make(AllocationStruct, { AllocatedResources: ports }).AllocatedResources, Tasks: h.serverAlloc.AllocatedResources!.Tasks } };
+  h.serverAlloc = {
+    ...h.serverAlloc,
+    AllocatedResources: {
+      ...h.serverAlloc.AllocatedResources!,
+      ...make(AllocationStruct, { AllocatedResources: ports }).AllocatedResources,
+      Tasks: h.serverAlloc.AllocatedResources!.Tasks,
+    },
+  };
   await h.agent();
   await h.clock.advance(100);
   expect(h.machine.starts[0]).toMatchObject({
@@ -97,7 +126,12 @@ it("a driver is told all it needs to start the task", async () => {
     taskGroupName: "g",
     nodeName: "n1",
     dns: { servers: ["1.1.1.1"], searches: [], options: [] },
-    resources: { cpuShares: 20, memoryMb: 32, linux: { memoryLimitBytes: 32 * 1024 * 1024 }, ports: [{ label: "http", value: 21000, to: 80, hostIp: "10.0.0.1" }] },
+    resources: {
+      cpuShares: 20,
+      memoryMb: 32,
+      linux: { memoryLimitBytes: 32 * 1024 * 1024 },
+      ports: [{ label: "http", value: 21000, to: 80, hostIp: "10.0.0.1" }],
+    },
   });
   expect(h.machine.starts[0]?.env).toMatchObject({ PATH: "/bin", NOMAD_PORT_http: "80" });
   expect(h.machine.starts[0]?.env).not.toHaveProperty("NOMAD_TOKEN");
@@ -117,7 +151,9 @@ it("a command in a task goes to its driver, and is refused where the driver cann
   await h.clock.advance(100);
   const exec = h.runner.taskExecHandler("main");
   const input = (async function* () {})();
-  expect(() => exec?.({ command: ["ls"], tty: false }, input, new AbortController().signal)).toThrow("driver does not implement exec");
+  expect(() => exec?.({ command: ["ls"], tty: false }, input, new AbortController().signal)).toThrow(
+    "driver does not implement exec",
+  );
 });
 
 it("an out of memory kill is counted", async () => {

@@ -31,7 +31,18 @@ function setup(o: { initial?: object } = {}) {
     onChange: () => void seen.push("change"),
     onDurable: () => void seen.push("durable"),
   });
-  return { clock, disk, batches, errors, record, seen, fail: (n: number) => (failing = n), holdWith: (p: Promise<void> | undefined) => (hold = p) };
+  return {
+    clock,
+    disk,
+    batches,
+    errors,
+    record,
+    seen,
+    fail: (n: number) => (failing = n),
+    holdWith: (p: Promise<void> | undefined): void => {
+      hold = p;
+    },
+  };
 }
 
 it("writes changes of one turn as one change set, and only what changed", async () => {

@@ -18,7 +18,9 @@ interface HealthRules {
 
 /** Decides whether an allocation of a service or system job is healthy, within its deadline (client-runtime.md 5.2). */
 export function allocHealthWatcherHook(c: AllocHookContext): AllocHook {
-  let watching: { readonly cancel: AbortController; readonly done: Promise<void>; readonly deployment: string } | undefined;
+  let watching:
+    | { readonly cancel: AbortController; readonly done: Promise<void>; readonly deployment: string }
+    | undefined;
   const stop = async (): Promise<void> => {
     watching?.cancel.abort();
     await watching?.done;
@@ -39,7 +41,8 @@ export function allocHealthWatcherHook(c: AllocHookContext): AllocHook {
     async update({ alloc }) {
       const before = watching?.deployment;
       await stop();
-      if (before !== undefined && before !== alloc.DeploymentID && c.deployment() !== null) await c.setHealth(null, new Map());
+      if (before !== undefined && before !== alloc.DeploymentID && c.deployment() !== null)
+        await c.setHealth(null, new Map());
       start(alloc);
     },
     async postrun() {
@@ -168,7 +171,9 @@ async function setUnhealthy(
 function trackedTasks(alloc: Allocation): TrackedTask[] {
   return (findGroup(alloc)?.Tasks ?? []).map((task) => ({
     name: task.Name,
-    stage: stageOf(task.Lifecycle === null ? undefined : { hook: task.Lifecycle.Hook, sidecar: task.Lifecycle.Sidecar }),
+    stage: stageOf(
+      task.Lifecycle === null ? undefined : { hook: task.Lifecycle.Hook, sidecar: task.Lifecycle.Sidecar },
+    ),
   }));
 }
 

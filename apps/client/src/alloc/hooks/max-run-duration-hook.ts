@@ -26,7 +26,10 @@ export function maxRunDurationHook(options: MaxRunDurationHookOptions): AllocHoo
     const cancel = new AbortController();
     armed = { durationNs, cancel };
     const end = nsToMs(alloc.CreateTime) + nsToMs(durationNs);
-    waitUntil(end, { clock: options.clock, signal: cancel.signal, ref: false }).then(options.onExceeded, () => undefined);
+    waitUntil(end, { clock: options.clock, signal: cancel.signal, ref: false }).then(
+      options.onExceeded,
+      () => undefined,
+    );
   };
   return {
     name: "max_run_duration",

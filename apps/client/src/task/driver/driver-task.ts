@@ -1,6 +1,12 @@
 import { type Clock, sleep } from "@outrider/backoff";
 import type { Logger } from "@outrider/foundation";
-import { isPluginShutdown, isTaskNotFound, type DriverPlugin, type ExitResult, type TaskHandle } from "@outrider/plugin-driver";
+import {
+  isPluginShutdown,
+  isTaskNotFound,
+  type DriverPlugin,
+  type ExitResult,
+  type TaskHandle,
+} from "@outrider/plugin-driver";
 import type { DriverInstance, DriverManager } from "../../driver/driver-manager.ts";
 import { messageOf } from "../task-hook-failure.ts";
 
@@ -58,7 +64,9 @@ export class DriverTask {
   async stop(timeoutMs: number, signalName: string): Promise<Error | undefined> {
     for (let tries = 0; ; tries++) {
       if (this.#result !== undefined) return undefined;
-      const { instance, error } = await this.#try((plugin) => plugin.stopTask(this.id, timeoutMs, signalName, this.#o.signal));
+      const { instance, error } = await this.#try((plugin) =>
+        plugin.stopTask(this.id, timeoutMs, signalName, this.#o.signal),
+      );
       if (error === undefined || isTaskNotFound(error)) return undefined;
       this.#o.signal.throwIfAborted();
       this.#o.logger.error({ err: error, attempt: tries + 1 }, "task cannot be stopped");
@@ -129,7 +137,9 @@ export class DriverTask {
         newerThan = next.generation;
         if (isPluginShutdown(cause)) continue;
         // A half-known process must not live on beside its successor.
-        await next.plugin.destroyTask(this.id, true, signal).catch((err: unknown) => logger.debug({ err }, "nothing to destroy"));
+        await next.plugin
+          .destroyTask(this.id, true, signal)
+          .catch((err: unknown) => logger.debug({ err }, "nothing to destroy"));
         throw cause;
       }
     }
@@ -150,7 +160,9 @@ export class DriverTask {
     this.#o.signal.throwIfAborted();
   }
 
-  async #try<T>(call: (plugin: DriverPlugin) => Promise<T>): Promise<{ instance: DriverInstance; value?: T; error?: Error }> {
+  async #try<T>(
+    call: (plugin: DriverPlugin) => Promise<T>,
+  ): Promise<{ instance: DriverInstance; value?: T; error?: Error }> {
     const instance = this.#instance;
     try {
       return { instance, value: await call(instance.plugin) };

@@ -20,7 +20,12 @@ export function pathsInTask(
 }
 
 /** The `NOMAD_…` variables that follow from the allocation alone. */
-export function builtinEnv(alloc: Allocation, task: Task | undefined, region: string, node: Node): Record<string, string> {
+export function builtinEnv(
+  alloc: Allocation,
+  task: Task | undefined,
+  region: string,
+  node: Node,
+): Record<string, string> {
   const job = alloc.Job;
   const index = /\[(\d+)\]$/.exec(alloc.Name)?.[1];
   const granted = task === undefined ? undefined : alloc.AllocatedResources?.Tasks?.[task.Name];
@@ -54,7 +59,7 @@ export function builtinEnv(alloc: Allocation, task: Task | undefined, region: st
 export function coreList(cores: readonly number[]): string {
   const sorted = [...cores].sort((a, b) => a - b);
   const parts: string[] = [];
-  for (let i = 0; i < sorted.length; ) {
+  for (let i = 0; i < sorted.length;) {
     let end = i;
     while (sorted[end + 1] === (sorted[end] as number) + 1) end++;
     parts.push(end === i ? `${sorted[i]}` : `${sorted[i]}-${sorted[end]}`);
@@ -64,7 +69,11 @@ export function coreList(cores: readonly number[]): string {
 }
 
 /** `NOMAD_META_<key>` and `NOMAD_META_<KEY>`; the task's meta wins over the group's, that over the job's. */
-export function metaEnv(alloc: Allocation, group: TaskGroup | undefined, task: Task | undefined): Record<string, string> {
+export function metaEnv(
+  alloc: Allocation,
+  group: TaskGroup | undefined,
+  task: Task | undefined,
+): Record<string, string> {
   const optional = alloc.Job?.Dispatched === true ? (alloc.Job.ParameterizedJob?.MetaOptional ?? []) : [];
   const meta: Record<string, string> = {
     ...Object.fromEntries(optional.map((key) => [key, ""])),

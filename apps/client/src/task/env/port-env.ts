@@ -1,7 +1,10 @@
 import type { AllocatedPortMapping, AllocNetworkStatus, NetworkResource, Port } from "@outrider/nomad-structs";
 
 /** The variables of one port of the group. */
-export function groupPortEnv(ports: readonly AllocatedPortMapping[], status: AllocNetworkStatus | null): Record<string, string> {
+export function groupPortEnv(
+  ports: readonly AllocatedPortMapping[],
+  status: AllocNetworkStatus | null,
+): Record<string, string> {
   const env: Record<string, string> = {};
   for (const port of ports) {
     const inside = port.To > 0 ? port.To : port.Value;

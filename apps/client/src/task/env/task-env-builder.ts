@@ -111,7 +111,10 @@ export class TaskEnvBuilder {
     const { AllocatedResources: granted, Job } = this.#alloc;
     const group = Job?.TaskGroups?.find((g) => g.Name === this.#alloc.TaskGroup);
     const name = this.#task?.Name;
-    const env = { ...builtinEnv(this.#alloc, this.#task, this.#o.region, node), ...metaEnv(this.#alloc, group, this.#task) };
+    const env = {
+      ...builtinEnv(this.#alloc, this.#task, this.#o.region, node),
+      ...metaEnv(this.#alloc, group, this.#task),
+    };
     for (const [other, resources] of Object.entries(granted?.Tasks ?? {})) {
       const networks = resources.Networks ?? [];
       if (other === name) Object.assign(env, taskPortEnv(networks, this.#driverNetwork?.portMap));
@@ -121,7 +124,11 @@ export class TaskEnvBuilder {
   }
 
   /** Low to high: built-ins and meta, the agent's variables for names still free, the task's, hooks in order, templates. */
-  #layered(common: Record<string, string>, paths: TaskPaths | undefined, nodeVars: Record<string, string>): Record<string, string> {
+  #layered(
+    common: Record<string, string>,
+    paths: TaskPaths | undefined,
+    nodeVars: Record<string, string>,
+  ): Record<string, string> {
     const env: Record<string, string> = { ...common };
     if (paths !== undefined) {
       env["NOMAD_ALLOC_DIR"] = paths.allocDir;

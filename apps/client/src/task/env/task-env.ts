@@ -64,7 +64,8 @@ function put(root: Record<string, unknown>, path: readonly string[], value: stri
   let at = root;
   for (const part of path.slice(0, -1)) {
     const next = at[part];
-    at = typeof next === "object" && next !== null ? (next as Record<string, unknown>) : (at[part] = asObject(undefined));
+    at =
+      typeof next === "object" && next !== null ? (next as Record<string, unknown>) : (at[part] = asObject(undefined));
   }
   const last = path.at(-1) as string;
   if (typeof at[last] !== "object") at[last] = value;

@@ -22,7 +22,9 @@ export function scheduleOf(task: Pick<Task, "Schedule" | "Meta">): Schedule | un
   }
   const json = meta[META_JSON];
   if (json !== undefined) {
-    return parsed(META_JSON, () => parseSchedule(JSON.parse(json) as Parameters<typeof parseSchedule>[0], { dialect: "extended", overnight: true }));
+    return parsed(META_JSON, () =>
+      parseSchedule(JSON.parse(json) as Parameters<typeof parseSchedule>[0], { dialect: "extended", overnight: true }),
+    );
   }
   const start = meta[META_START];
   const end = meta[META_END];

@@ -2,7 +2,10 @@ import { mkdirSync } from "node:fs";
 import type { AllocDir, TaskDir } from "@outrider/allocdir-interface";
 
 /** Folders that exist in name only; with `root` the tasks' own ones are real. */
-export function fakeAllocDir(allocId: string, o: { readonly missing?: boolean; readonly buildFails?: Error; readonly root?: string } = {}): AllocDir & { readonly log: string[] } {
+export function fakeAllocDir(
+  allocId: string,
+  o: { readonly missing?: boolean; readonly buildFails?: Error; readonly root?: string } = {},
+): AllocDir & { readonly log: string[] } {
   const log: string[] = [];
   const root = `${o.root ?? "/allocs"}/${allocId}`;
   const tasks = new Map<string, TaskDir>();
@@ -14,7 +17,8 @@ export function fakeAllocDir(allocId: string, o: { readonly missing?: boolean; r
     state: "new",
     newTaskDir({ name }) {
       const task = fakeTaskDir(root, name, log);
-      if (o.root !== undefined) for (const dir of [task.localDir, task.secretsDir, task.logDir]) mkdirSync(dir, { recursive: true });
+      if (o.root !== undefined)
+        for (const dir of [task.localDir, task.secretsDir, task.logDir]) mkdirSync(dir, { recursive: true });
       tasks.set(name, task);
       return task;
     },

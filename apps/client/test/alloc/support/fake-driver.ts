@@ -146,7 +146,13 @@ export class FakeMachine implements Pick<DriverManager, "dispense"> {
       taskConfigSchema: () => Promise.resolve({ kind: "object", attributes: {} }),
       capabilities: () => Promise.resolve(this.capabilities),
       startTask: (config) => alive(this.#start(config, known)),
-      waitTask: (id, signal) => alive(abortable(Promise.resolve().then(() => find(id).exited), signal)),
+      waitTask: (id, signal) =>
+        alive(
+          abortable(
+            Promise.resolve().then(() => find(id).exited),
+            signal,
+          ),
+        ),
       stopTask: (id, timeoutMs, signalName) =>
         alive(
           (async () => {
@@ -190,8 +196,12 @@ export class FakeMachine implements Pick<DriverManager, "dispense"> {
     if (this.processes.has(config.id)) return { handle };
     const failure = this.startFailures.shift();
     if (failure !== undefined) throw failure;
-    const { command, args = [] } = JSON.parse(Buffer.from(config.msgpackDriverConfig).toString()) as { command: string; args?: string[] };
-    if (command.startsWith("/no/")) throw new RecoverableError(`binary ${JSON.stringify(command)} could not be found`, false);
+    const { command, args = [] } = JSON.parse(Buffer.from(config.msgpackDriverConfig).toString()) as {
+      command: string;
+      args?: string[];
+    };
+    if (command.startsWith("/no/"))
+      throw new RecoverableError(`binary ${JSON.stringify(command)} could not be found`, false);
     this.starts.push(config);
     this.processes.set(config.id, new FakeProcess(config, fakeProgram(args), this.clock));
     await this.afterSpawn?.();

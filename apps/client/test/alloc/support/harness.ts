@@ -3,7 +3,15 @@ import type { AllocRunner, AllocUpdate } from "@outrider/alloc-runner";
 import type { AllocDir } from "@outrider/allocdir-interface";
 import { ManualClock } from "@outrider/backoff/testing";
 import { noopLogger } from "@outrider/foundation";
-import { AllocationStruct, JobStruct, make, NodeStruct, type Allocation, type Job, type TaskEvent } from "@outrider/nomad-structs";
+import {
+  AllocationStruct,
+  JobStruct,
+  make,
+  NodeStruct,
+  type Allocation,
+  type Job,
+  type TaskEvent,
+} from "@outrider/nomad-structs";
 import { createAllocRunner, type ClientAllocRunnerConfig } from "../../../src/alloc/index.ts";
 import { createMemoryStore } from "../../../src/state/memory-store.ts";
 import type { StateStore } from "../../../src/state/state-store.ts";
@@ -43,7 +51,12 @@ export function jobOf(input: unknown): Job {
 
 export function allocOf(job: Job, clock: ManualClock): Allocation {
   const group = job.TaskGroups?.[0];
-  const granted = { Cpu: { CpuShares: 20, ReservedCores: null }, Memory: { MemoryMB: 32, MemoryMaxMB: 0 }, Networks: null, Devices: null };
+  const granted = {
+    Cpu: { CpuShares: 20, ReservedCores: null },
+    Memory: { MemoryMB: 32, MemoryMaxMB: 0 },
+    Networks: null,
+    Devices: null,
+  };
   const alloc = make(AllocationStruct, {
     ID: ALLOC_ID,
     Namespace: "default",
@@ -51,7 +64,10 @@ export function allocOf(job: Job, clock: ManualClock): Allocation {
     NodeID: "node-1",
     JobID: job.ID,
     TaskGroup: group?.Name ?? "",
-    AllocatedResources: { Tasks: Object.fromEntries((group?.Tasks ?? []).map((t) => [t.Name, granted])), Shared: { DiskMB: 300 } },
+    AllocatedResources: {
+      Tasks: Object.fromEntries((group?.Tasks ?? []).map((t) => [t.Name, granted])),
+      Shared: { DiskMB: 300 },
+    },
     DesiredStatus: "run",
     ClientStatus: "pending",
     DeploymentID: job.Type === "service" ? "deployment-1" : "",
@@ -103,7 +119,8 @@ export class Harness {
         get: (of, key) => {
           const value: unknown = Reflect.get(of, key);
           if (typeof value !== "function") return value;
-          return (...args: unknown[]) => (session.dead ? never : (value as (...a: unknown[]) => unknown).apply(of, args));
+          return (...args: unknown[]) =>
+            session.dead ? never : (value as (...a: unknown[]) => unknown).apply(of, args);
         },
       });
     this.runner = await createAllocRunner({
@@ -134,7 +151,14 @@ export class Harness {
         stop: async (id) => void this.logCalls.push(`stop ${id.split("/")[1]}`),
       },
       newAllocDir: () => this.allocDir,
-      node: () => make(NodeStruct, { ID: "node-1", Name: "n1", Datacenter: "dc1", NodePool: "default", Attributes: { "kernel.name": "linux" } }),
+      node: () =>
+        make(NodeStruct, {
+          ID: "node-1",
+          Name: "n1",
+          Datacenter: "dc1",
+          NodePool: "default",
+          Attributes: { "kernel.name": "linux" },
+        }),
       region: "global",
       limits: { maxKillTimeoutMs: 30_000 },
       stats: { publish: false, intervalMs: 1_000, collect: false },
@@ -177,7 +201,10 @@ export class Harness {
   }
 
   stop(o: { readonly noShutdownDelay?: boolean } = {}): void {
-    const transition = { ...this.serverAlloc.DesiredTransition, NoShutdownDelay: o.noShutdownDelay === true ? true : null };
+    const transition = {
+      ...this.serverAlloc.DesiredTransition,
+      NoShutdownDelay: o.noShutdownDelay === true ? true : null,
+    };
     this.serverUpdate({ DesiredStatus: "stop", DesiredTransition: transition });
   }
 
@@ -210,7 +237,10 @@ export class Harness {
 }
 
 /** A service job of one main task. */
-export function oneTask(script: string, o: { readonly task?: object; readonly group?: object; readonly job?: object } = {}): unknown {
+export function oneTask(
+  script: string,
+  o: { readonly task?: object; readonly group?: object; readonly job?: object } = {},
+): unknown {
   return {
     ID: "job",
     Name: "job",
@@ -220,7 +250,15 @@ export function oneTask(script: string, o: { readonly task?: object; readonly gr
         Name: "g",
         Count: 1,
         RestartPolicy: { Attempts: 2, Interval: 60e9, Delay: 1e9, Mode: "fail" },
-        Tasks: [{ Name: "main", Driver: "raw_exec", KillTimeout: 5e9, Config: { command: "/bin/sh", args: ["-c", script] }, ...o.task }],
+        Tasks: [
+          {
+            Name: "main",
+            Driver: "raw_exec",
+            KillTimeout: 5e9,
+            Config: { command: "/bin/sh", args: ["-c", script] },
+            ...o.task,
+          },
+        ],
         ...o.group,
       },
     ],

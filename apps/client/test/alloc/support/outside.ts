@@ -58,13 +58,22 @@ export async function openOutside(): Promise<Outside> {
   closed.close();
   const variables = new FakeVariables();
   variables.set("nomad/jobs/ev-template", { color: "red" });
-  const granted = { Cpu: { CpuShares: 20, ReservedCores: null }, Memory: { MemoryMB: 32, MemoryMaxMB: 0 }, Networks: null, Devices: null };
+  const granted = {
+    Cpu: { CpuShares: 20, ReservedCores: null },
+    Memory: { MemoryMB: 32, MemoryMaxMB: 0 },
+    Networks: null,
+    Devices: null,
+  };
   const shared = { DiskMB: 300, Ports: [{ Label: "p", Value: ports.closed, To: 0, HostIP: "127.0.0.1" }] };
   return {
     variables,
     config: { variables, newAllocDir: () => fakeAllocDir(ALLOC_ID, { root }) },
-    resources: make(AllocationStruct, { AllocatedResources: { Tasks: { main: granted }, Shared: shared } }).AllocatedResources,
-    job: (recorded) => JSON.parse(JSON.stringify(recorded).replaceAll(":34640/", `:${ports.closed}/`).replaceAll(":34641/", `:${ports.silent}/`)) as unknown,
+    resources: make(AllocationStruct, { AllocatedResources: { Tasks: { main: granted }, Shared: shared } })
+      .AllocatedResources,
+    job: (recorded) =>
+      JSON.parse(
+        JSON.stringify(recorded).replaceAll(":34640/", `:${ports.closed}/`).replaceAll(":34641/", `:${ports.silent}/`),
+      ) as unknown,
     close: () => {
       silent.close();
       rmSync(root, { recursive: true, force: true });
