@@ -82,7 +82,8 @@ it("keeps the agent's pipes and variables away from tasks, and lives on when the
     });
     expect(line).toMatch(/^1\|2\|unix\|\/.*\|grpc\|$/);
     const pid = Number(/plugin(\d+?)[0-9a-f]{8}\|/.exec(line)?.[1]);
-    for (const fd of [0, 1, 2]) expect(execFileSync("readlink", [`/proc/${pid}/fd/${fd}`]).toString()).toBe("/dev/null\n");
+    for (const fd of [0, 1, 2])
+      expect(execFileSync("readlink", [`/proc/${pid}/fd/${fd}`]).toString()).toBe("/dev/null\n");
     expect(readFileSync(`/proc/${pid}/stat`, "utf8")).not.toBe("");
     const { connectPlugin } = await import("@outrider/plugin-driver/host");
     const driver = await connectPlugin({ socketPath: line.split("|")[3] as string, expect: { name: "hello" } });
