@@ -11,7 +11,7 @@ const args = process.argv.slice(2);
 const update = args.includes("--update");
 const nomadAt = args.indexOf("--nomad");
 const nomad = nomadAt >= 0 ? args[nomadAt + 1] : undefined;
-const wanted = args.filter((a, i) => !a.startsWith("--") && i !== nomadAt + 1);
+const wanted = args.filter((a, i) => !a.startsWith("--") && (nomadAt < 0 || i !== nomadAt + 1));
 
 const files = [];
 for (const group of ["packages", "apps"]) {

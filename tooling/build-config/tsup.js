@@ -15,6 +15,7 @@ export function library(entry, more = {}) {
     clean: true,
     splitting: true,
     sourcemap: false,
+    removeNodeProtocol: false,
     tsconfig: "tsconfig.build.json",
     ...more,
   });
