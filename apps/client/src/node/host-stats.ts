@@ -1,6 +1,7 @@
 import { readFile, statfs } from "node:fs/promises";
 import { cpus, uptime } from "node:os";
 import type { Clock } from "@outrider/backoff";
+import { deviceOf } from "./fingerprint/host.ts";
 import type { HostCPUStats, HostDiskStats, HostStats } from "@outrider/nomad-structs";
 
 interface CpuTimes {
@@ -31,15 +32,15 @@ export class HostStatsSampler {
   async sample(): Promise<HostStats> {
     const [memory, disk, root] = await Promise.all([
       memoryInfo(),
-      diskOf(this.#allocRoot, "", ""),
+      diskOf(this.#allocRoot, await deviceOf(this.#allocRoot), this.#allocRoot),
       diskOf("/", await deviceOf("/"), "/"),
     ]);
     this.#sampleCpu();
     return {
       Memory: memory,
       CPU: this.#cached,
-      DiskStats: [root],
-      AllocDirStats: disk,
+      DiskStats: root.Device === disk.Device ? [root] : [root, disk],
+      AllocDirStats: { ...disk, Device: "", Mountpoint: "" },
       DeviceStats: null,
       Uptime: Math.floor(uptime()),
       Timestamp: this.#clock.now() * 1_000_000,
@@ -105,16 +106,4 @@ async function diskOf(path: string, device: string, mountpoint: string): Promise
     UsedPercent: Used + Available === 0 ? 0 : (100 * Used) / (Used + Available),
     InodesUsedPercent: disk.files === 0 ? 0 : (100 * (disk.files - disk.ffree)) / disk.files,
   };
-}
-
-async function deviceOf(mountpoint: string): Promise<string> {
-  try {
-    for (const line of (await readFile("/proc/mounts", "utf8")).split("\n")) {
-      const [device, at] = line.split(" ");
-      if (at === mountpoint && device !== undefined && device !== "rootfs") return device;
-    }
-  } catch {
-    // Without /proc the device has no name.
-  }
-  return "";
 }

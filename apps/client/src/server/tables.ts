@@ -1,4 +1,13 @@
-import type { Allocation, Deployment, Evaluation, Job, JobSubmission, JobSummary, Node, ServiceRegistration } from "@outrider/nomad-structs";
+import type {
+  Allocation,
+  Deployment,
+  Evaluation,
+  Job,
+  JobSubmission,
+  JobSummary,
+  Node,
+  ServiceRegistration,
+} from "@outrider/nomad-structs";
 import { Table } from "./table.ts";
 
 /** When a periodic job was launched last, so that a restart launches nothing twice. */

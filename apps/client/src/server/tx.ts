@@ -1,4 +1,13 @@
-import type { Allocation, Deployment, Evaluation, Job, JobSubmission, JobSummary, Node, ServiceRegistration } from "@outrider/nomad-structs";
+import type {
+  Allocation,
+  Deployment,
+  Evaluation,
+  Job,
+  JobSubmission,
+  JobSummary,
+  Node,
+  ServiceRegistration,
+} from "@outrider/nomad-structs";
 import { TxTable, type RowSource } from "./table.ts";
 import { TABLE_NAMES, versionKey, type PeriodicLaunch, type TableName, type Variable } from "./tables.ts";
 

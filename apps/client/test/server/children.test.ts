@@ -204,6 +204,51 @@ describe("forgetting what has ended", () => {
   });
 });
 
+describe("changes that come together", () => {
+  it("share a write, see one another, and fail each by itself", async () => {
+    const write = h.store.write.bind(h.store);
+    let writes = 0;
+    (h.store as { write: typeof write }).write = (batch) => {
+      writes += 1;
+      return write(batch);
+    };
+    const { state } = h.server;
+    const index = state.index;
+    const results = await Promise.allSettled([
+      state.commit((tx) => tx.launches.put("a", { Namespace: "a", ID: String(tx.index), LaunchMs: 1 })),
+      state.commit(() => {
+        throw new Error("mine alone");
+      }),
+      state.commit((tx) => [tx.launches.get("a")?.ID, tx.index]),
+      state.commit((tx) => tx.launches.delete("a")),
+      state.commit((tx) => tx.launches.all().length),
+    ]);
+    expect(results.map((r) => (r.status === "fulfilled" ? r.value : "failed"))).toEqual([
+      undefined,
+      "failed",
+      [String(index + 1), index + 2],
+      undefined,
+      0,
+    ]);
+    expect(writes).toBe(1);
+    expect(state.index).toBe(index + 2);
+  });
+
+  it("are tried one by one when the store refuses them together", async () => {
+    const write = h.store.write.bind(h.store);
+    (h.store as { write: typeof write }).write = (batch) =>
+      Object.keys(batch.put ?? {}).some((key) => key.includes("big"))
+        ? Promise.reject(new Error("too big"))
+        : write(batch);
+    const { state } = h.server;
+    const put = (ID: string): Promise<void> =>
+      state.commit((tx) => tx.launches.put(ID, { Namespace: "n", ID, LaunchMs: 1 }));
+    const results = await Promise.allSettled([put("one"), put("big"), put("two")]);
+    expect(results.map((r) => r.status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect([...state.tables.launches.values()].map((l) => l.ID)).toEqual(["one", "two"]);
+  });
+});
+
 describe("a store that fails", () => {
   it("changes nothing, tells the caller, and the scheduler goes on later", async () => {
     const write = h.store.write.bind(h.store);

@@ -71,7 +71,7 @@ export async function fingerprintMemory(): Promise<{
 export async function fingerprintStorage(
   dir: string,
 ): Promise<{ readonly diskMB: number; readonly attributes: Record<string, string> }> {
-  const disk = await statfs(dir);
+  const [disk, volume] = await Promise.all([statfs(dir), deviceOf(dir)]);
   const total = disk.blocks * disk.bsize;
   const free = disk.bavail * disk.bsize;
   return {
@@ -79,9 +79,25 @@ export async function fingerprintStorage(
     attributes: {
       "unique.storage.bytestotal": String(total),
       "unique.storage.bytesfree": String(free),
-      "unique.storage.volume": dir,
+      "unique.storage.volume": volume,
     },
   };
+}
+
+/** The device that a folder is on: the CLI finds the node's disk by it. */
+export async function deviceOf(dir: string): Promise<string> {
+  let best = { mountpoint: "", device: dir };
+  try {
+    for (const line of (await readFile("/proc/mounts", "utf8")).split("\n")) {
+      const [device, mountpoint] = line.split(" ").map((part) => part.replaceAll("\\040", " "));
+      if (device === undefined || mountpoint === undefined || mountpoint.length < best.mountpoint.length) continue;
+      if (dir === mountpoint || dir.startsWith(mountpoint.endsWith("/") ? mountpoint : `${mountpoint}/`))
+        best = { mountpoint, device };
+    }
+  } catch {
+    // Without /proc the folder stands for its device.
+  }
+  return best.device;
 }
 
 /** Addresses of a node. The first one that is not loopback serves groups with ports, unless the machine has none. */
