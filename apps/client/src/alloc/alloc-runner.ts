@@ -13,6 +13,7 @@ import {
   type UpdatePriority,
 } from "@outrider/alloc-runner";
 import type { AllocDir } from "@outrider/allocdir-interface";
+import { sleep } from "@outrider/backoff";
 import { OutriderError, type Logger } from "@outrider/foundation";
 import {
   isClientTerminal,
@@ -31,8 +32,11 @@ import type { AllocHookRunner } from "./alloc-hook-runner.ts";
 import { AllocReporter } from "./alloc-reporter.ts";
 import { AllocRequests, type RunnerTask } from "./alloc-requests.ts";
 import { endReason, isBeforePoststop, isDead, killInOrder, reasonEvent } from "./alloc-tasks.ts";
-import type { Coordinator } from "./coordinator.ts";
+import { stageOf, type Coordinator } from "./coordinator.ts";
 import { allocKeys } from "./state-keys.ts";
+
+/** How long the exit of the agent waits for a disk that takes no writes. */
+const LAST_WRITES_MS = 2_000;
 
 export interface AllocRunnerParts {
   readonly config: ClientAllocRunnerConfig;
@@ -198,6 +202,8 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
       const wasTerminal = isServerTerminal(this.#alloc.DesiredStatus);
       this.#alloc = alloc;
       for (const runner of this.#runners) runner.update(alloc);
+      this.#parts.coordinator.setStages(new Map(this.#runners.map((r) => [r.name, stageOf(r.lifecycle)])));
+      this.onTaskChange();
       if (!isServerTerminal(alloc.DesiredStatus)) await this.#hooks.update(alloc);
       else if (!wasTerminal) void this.#killTasks();
     }
@@ -224,7 +230,10 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
   async #finishShutdown(): Promise<void> {
     await this.#hooks.shutdown();
     if (this.#runStarted) await this.waitDone;
-    await this.#eachRecord((record) => record.flush());
+    // What is not on disk yet is told again by the tasks themselves after the next start.
+    const late = sleep(LAST_WRITES_MS, { clock: this.#c.clock, ref: false });
+    await Promise.race([this.#eachRecord((record) => record.flush()), late]);
+    await this.#eachRecord((record) => record.close());
     this.#waitLatch.set();
     this.#shutdownLatch.set();
   }

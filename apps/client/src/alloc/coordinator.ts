@@ -35,12 +35,18 @@ export function stageOf(lifecycle: { readonly hook: string; readonly sidecar: bo
 
 /** Lets the tasks of one allocation start in the order of their lifecycles (client-runtime.md 3.5). */
 export class Coordinator {
-  readonly #stages: ReadonlyMap<string, Stage>;
+  #stages: ReadonlyMap<string, Stage>;
   readonly #waiting = new Set<() => void>();
   #state: CoordinatorState = "init";
 
   constructor(stages: ReadonlyMap<string, Stage>) {
     this.#stages = stages;
+  }
+
+  /** A new version of the job may have made a sidecar of a task, or no longer (hashicorp/nomad#9542). */
+  setStages(stages: ReadonlyMap<string, Stage>): void {
+    this.#stages = stages;
+    this.#wakeAll();
   }
 
   get state(): CoordinatorState {
@@ -114,6 +120,10 @@ export class Coordinator {
 
   #move(state: CoordinatorState): void {
     this.#state = state;
+    this.#wakeAll();
+  }
+
+  #wakeAll(): void {
     for (const wake of this.#waiting) wake();
   }
 }

@@ -11,7 +11,7 @@ import { taskStatsHook } from "../task/hooks/stats-hook.ts";
 import type { ClientAllocRunnerConfig } from "../task/ports.ts";
 import { taskHooks } from "../task/task-hooks.ts";
 import type { DriverFacts } from "../task/task-context.ts";
-import { findGroup } from "../task/task-lookup.ts";
+import { findGroup, lifecycleOf } from "../task/task-lookup.ts";
 import { pendingTaskState, TaskRecord } from "../task/task-record.ts";
 import { TaskRunner } from "../task/task-runner.ts";
 import { AllocHookRunner } from "./alloc-hook-runner.ts";
@@ -130,7 +130,7 @@ async function makeTask(config: ClientAllocRunnerConfig, task: Task, around: Tas
     persist: config.state,
     keys: allocKeys(alloc.ID).task(task.Name),
     initial: initialState(alloc.TaskStates?.[task.Name]),
-    onPhase: (from, to, state) => countPhase(config, task.Name, from, to, state),
+    onPhase: (to, state) => countPhase(config, task.Name, to, state),
     onChange: () => runner.onTaskChange(),
     onDurable: () => runner.reporter.reportSoon(),
   });
@@ -196,19 +196,15 @@ function initialState(known: TaskState | undefined): TaskState | undefined {
   return { ...pendingTaskState(), ...known, State: known.State === "dead" ? "dead" : "pending" };
 }
 
-function lifecycleOf(task: Task): { readonly hook: string; readonly sidecar: boolean } | undefined {
-  return task.Lifecycle === null ? undefined : { hook: task.Lifecycle.Hook, sidecar: task.Lifecycle.Sidecar };
-}
-
 function inheritedEnv(config: ClientAllocRunnerConfig): Readonly<Record<string, string>> {
   const denied = new Set(config.hostEnvDenylist ?? HOST_ENV_DENYLIST);
   return Object.fromEntries(Object.entries(config.hostEnv ?? {}).filter(([name]) => !denied.has(name)));
 }
 
-function countPhase(config: ClientAllocRunnerConfig, task: string, from: string, to: string, state: TaskState): void {
+function countPhase(config: ClientAllocRunnerConfig, task: string, to: string, state: TaskState): void {
   const { counters } = config;
   if (counters === undefined) return;
-  if (to === "running" && from !== "running") counters.count("running", task);
-  else if (to === "dead" && from !== "dead") counters.count(state.Failed ? "failed" : "complete", task);
-  else if (to === "pending") counters.count("restart", task);
+  if (to === "running") counters.count("running", task);
+  else if (to === "dead") counters.count(state.Failed ? "failed" : "complete", task);
+  else if (to === "restarting") counters.count("restart", task);
 }

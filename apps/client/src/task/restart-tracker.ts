@@ -22,11 +22,15 @@ export interface RestartCount {
   readonly startMs: number;
 }
 
-export interface RestartTrackerOptions {
+/** What the job says. */
+export interface RestartRules {
   readonly policy: RestartPolicy;
   readonly jobType: string;
   /** Undefined for a main task. */
-  readonly lifecycle?: { readonly hook: string; readonly sidecar: boolean };
+  readonly lifecycle?: { readonly hook: string; readonly sidecar: boolean } | undefined;
+}
+
+export interface RestartTrackerOptions extends RestartRules {
   readonly nowMs: number;
   readonly random: () => number;
 }
@@ -41,7 +45,7 @@ const JITTER = 0.25;
  * forgets them.
  */
 export class RestartTracker {
-  readonly #onSuccess: boolean;
+  #onSuccess: boolean;
   readonly #random: () => number;
   #policy: RestartPolicy;
   #count = 0;
@@ -60,8 +64,9 @@ export class RestartTracker {
   }
 
   /** A new version of the job: the count stays. */
-  setPolicy(policy: RestartPolicy): void {
-    this.#policy = policy;
+  update(rules: RestartRules): void {
+    this.#policy = rules.policy;
+    this.#onSuccess = restartsOnSuccess(rules.jobType, rules.lifecycle);
   }
 
   /** Takes up the count of a former process. */

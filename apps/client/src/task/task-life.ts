@@ -60,6 +60,7 @@ async function startTask(c: TaskContext): Promise<void> {
       devices: c.hooks.devices,
       networkDns: c.networkDns(),
     }),
+    c.signals.either,
   );
   c.env.setDriverNetwork(record.local.network);
 }

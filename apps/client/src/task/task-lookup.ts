@@ -1,5 +1,5 @@
 import type { Allocation, Task, TaskGroup } from "@outrider/nomad-structs";
-import type { RestartPolicy } from "./restart-tracker.ts";
+import type { RestartPolicy, RestartRules } from "./restart-tracker.ts";
 
 const NO_RESTARTS: RestartPolicy = { Attempts: 0, Interval: 0, Delay: 0, Mode: "fail" };
 
@@ -13,9 +13,16 @@ export function findTask(alloc: Allocation, name: string): Task | undefined {
   return findGroup(alloc)?.Tasks?.find((task) => task.Name === name);
 }
 
-/** The task's restart policy, else its group's. */
-export function restartPolicyOf(alloc: Allocation, task: Task): RestartPolicy {
-  return task.RestartPolicy ?? findGroup(alloc)?.RestartPolicy ?? NO_RESTARTS;
+/** A task's lifecycle; undefined for a main task. */
+export function lifecycleOf(task: Task): { readonly hook: string; readonly sidecar: boolean } | undefined {
+  const { Lifecycle: block } = task;
+  return block === null || block.Hook === "" ? undefined : { hook: block.Hook, sidecar: block.Sidecar };
+}
+
+/** What decides on a task's restarts: its own policy, else its group's. */
+export function restartRulesOf(alloc: Allocation, task: Task): RestartRules {
+  const policy = task.RestartPolicy ?? findGroup(alloc)?.RestartPolicy ?? NO_RESTARTS;
+  return { policy, jobType: alloc.Job?.Type ?? "", lifecycle: lifecycleOf(task) };
 }
 
 /** The id of one start: `<alloc id>/<task>/<8 hex digits>`. */

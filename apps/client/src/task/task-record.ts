@@ -29,7 +29,8 @@ export interface TaskRecordOptions {
   readonly persist: AllocStatePersist;
   readonly keys: { readonly taskState: string; readonly localState: string };
   readonly initial?: TaskState | undefined;
-  readonly onPhase?: (from: TaskPhase, to: TaskPhase, state: TaskState) => void;
+  /** The phase changed, or the task is about to start anew. */
+  readonly onPhase?: (to: TaskPhase | "restarting", state: TaskState) => void;
   /** The live state changed. */
   readonly onChange: () => void;
   /** A newer state is durable. */
@@ -108,7 +109,8 @@ export class TaskRecord {
       next = { ...next, Restarts: next.Restarts + 1, LastRestart: now, FinishedAt: null };
     }
     this.#change(next);
-    if (from !== phase || event?.type === TASK_EVENT.restarting) this.#options.onPhase?.(from, phase, next);
+    if (event?.type === TASK_EVENT.restarting) this.#options.onPhase?.("restarting", next);
+    else if (from !== phase) this.#options.onPhase?.(phase, next);
   }
 
   setPaused(paused: TaskState["Paused"], event?: TaskEventInput): void {

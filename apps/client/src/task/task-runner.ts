@@ -18,7 +18,7 @@ import { messageOf } from "./task-hook-failure.ts";
 import type { TaskContext, TaskRunnerParts } from "./task-context.ts";
 import { TaskHookRunner } from "./task-hook-runner.ts";
 import { exitFacts, runLife, type Outcome } from "./task-life.ts";
-import { findTask, restartPolicyOf } from "./task-lookup.ts";
+import { findTask, lifecycleOf, restartRulesOf } from "./task-lookup.ts";
 import type { TaskRecord } from "./task-record.ts";
 import { TaskStarter } from "./task-starter.ts";
 import { killTask, stopForRestart } from "./task-stopper.ts";
@@ -54,11 +54,7 @@ export class TaskRunner {
         isRunning: () => this.#c.live !== undefined,
       },
       tracker: new RestartTracker({
-        policy: restartPolicyOf(alloc, task),
-        jobType: alloc.Job?.Type ?? "",
-        ...(task.Lifecycle === null
-          ? {}
-          : { lifecycle: { hook: task.Lifecycle.Hook, sidecar: task.Lifecycle.Sidecar } }),
+        ...restartRulesOf(alloc, task),
         nowMs: clock.now(),
         random: config.random ?? (() => 0),
       }),
@@ -100,10 +96,7 @@ export class TaskRunner {
   }
 
   get lifecycle(): { readonly hook: string; readonly sidecar: boolean } | undefined {
-    const lifecycle = this.#c.task.Lifecycle;
-    return lifecycle === null || lifecycle.Hook === ""
-      ? undefined
-      : { hook: lifecycle.Hook, sidecar: lifecycle.Sidecar };
+    return lifecycleOf(this.#c.task);
   }
 
   get isLeader(): boolean {
@@ -125,7 +118,7 @@ export class TaskRunner {
         record.enter("dead", { type: TASK_EVENT.setupFailure, facts: { error: String(err), failsTask: true } });
       }
     }
-    await record.flush();
+    if (!this.#c.signals.shutdown.aborted) await record.flush();
     this.#done.set();
   }
 
@@ -323,7 +316,7 @@ export class TaskRunner {
     this.#c.alloc = alloc;
     this.#c.task = task;
     this.#c.env.update(alloc, task);
-    this.#c.tracker.setPolicy(restartPolicyOf(alloc, task));
+    this.#c.tracker.update(restartRulesOf(alloc, task));
     if (!this.#isAllocTerminal()) this.#c.hooks.update(alloc);
   }
 

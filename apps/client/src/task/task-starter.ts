@@ -4,6 +4,7 @@ import { isPluginShutdown, type DriverPlugin, type StartedTask, type TaskConfig 
 import type { DriverInstance, DriverManager } from "../driver/driver-manager.ts";
 import { DriverTask, type DriverTaskOptions } from "./driver/driver-task.ts";
 import { loadHandle, storeHandle, storeStarting } from "./driver/stored-handle.ts";
+import { settledBefore } from "./kill-signals.ts";
 import { messageOf } from "./task-hook-failure.ts";
 import type { TaskRecord } from "./task-record.ts";
 
@@ -25,12 +26,16 @@ export class TaskStarter {
     this.#o = options;
   }
 
-  /** Rejects with the driver's failure after adding `Driver Failure`; `recoverable` is the driver's. */
-  async start(config: TaskConfig): Promise<DriverTask> {
+  /** Rejects with the driver's failure after adding `Driver Failure`; `recoverable` is the driver's. `cancel` counts until the driver is asked. */
+  async start(config: TaskConfig, cancel: AbortSignal): Promise<DriverTask> {
     const { record, signal } = this.#o;
     // From here on a crash leaves a trace of the id, by which the task is found or known never to have been.
     record.setLocal({ starting: storeStarting(config) });
-    await record.flush();
+    if (!(await settledBefore(record.flush(), cancel))) {
+      // A disk that takes no writes must not hold up a stop.
+      record.setLocal({ starting: undefined });
+      throw cancel.reason;
+    }
     try {
       const { instance, started } = await this.#startOnce(config);
       record.setLocal({ handle: storeHandle(started.handle), network: started.network, starting: undefined });

@@ -255,6 +255,35 @@ describe("a group", () => {
   });
 });
 
+describe("a disk that takes no writes", () => {
+  const full = async (): Promise<Harness> => {
+    const h = new Harness({ job: oneTask("exec sleep 600") });
+    h.store.write = () => Promise.reject(new Error("ENOSPC"));
+    await h.agent();
+    await h.clock.advance(1_000);
+    return h;
+  };
+
+  it("does not hold up a stop before the start", async () => {
+    const h = await full();
+    h.stop();
+    await h.clock.advance(1_000);
+    expect(h.machine.starts).toHaveLength(0);
+    expect(h.runner.allocState().clientStatus).toBe("pending");
+  });
+
+  it("does not hold up the exit of the agent for more than two seconds", async () => {
+    const h = await full();
+    let over = false;
+    h.runner.shutdown();
+    void h.runner.shutdownDone.then(() => (over = true));
+    await h.clock.advance(1_900);
+    expect(over).toBe(false);
+    await h.clock.advance(200);
+    expect(over).toBe(true);
+  });
+});
+
 describe("restarts by hand", () => {
   it("wait for shutdown_delay (hashicorp/nomad#25289)", async () => {
     const h = await new Harness({ job: oneTask("exec sleep 600", { task: { ShutdownDelay: 2e9 } }) }).agent();
@@ -338,6 +367,20 @@ describe("server versions", () => {
     await h.clock.advance(100);
     expect(h.status).toBe("failed");
     expect(h.machine.running()).toHaveLength(0);
+  });
+
+  it("one that makes a sidecar of a task counts for its restarts and its gate (hashicorp/nomad#9542)", async () => {
+    const init = task("init", "sleep 5; exit 0", { Lifecycle: { Hook: "prestart", Sidecar: false } });
+    const h = await new Harness({ job: group([init, task("main", "exec sleep 600")]) }).agent();
+    await h.clock.advance(1_000);
+    expect(h.types("main")).toEqual(["Received"]);
+    h.updateJob((job) => {
+      job.TaskGroups![0]!.Tasks![0]!.Lifecycle = { Hook: "prestart", Sidecar: true };
+    });
+    await h.clock.advance(1_000);
+    expect(h.types("main").at(-1)).toBe("Started");
+    await h.clock.advance(10_000);
+    expect(h.types("init").slice(3, 6)).toEqual(["Terminated", "Restarting", "Started"]);
   });
 
   it("an allocation that is stopped before it ran runs nothing", async () => {

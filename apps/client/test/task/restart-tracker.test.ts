@@ -171,7 +171,7 @@ describe("attempts within an interval", () => {
     const t = tracker();
     t.setExit(bad);
     t.next(0);
-    t.setPolicy({ ...FAIL, Attempts: 1 });
+    t.update({ policy: { ...FAIL, Attempts: 1 }, jobType: "service" });
     t.setExit(bad);
     expect(t.next(1).kind).toBe("not-restarting");
   });

@@ -27,7 +27,7 @@ function setup(o: { initial?: object } = {}) {
     },
     keys: { taskState: "t", localState: "l" },
     ...(o.initial === undefined ? {} : { initial: o.initial as never }),
-    onPhase: (from, to) => void seen.push(`${from}>${to}`),
+    onPhase: (to) => void seen.push(`>${to}`),
     onChange: () => void seen.push("change"),
     onDurable: () => void seen.push("durable"),
   });
@@ -58,7 +58,7 @@ it("writes changes of one turn as one change set, and only what changed", async 
   await record.flush();
   expect(Object.keys(batches[1]?.put ?? {})).toEqual(["t"]);
   expect(record.durable).toBe(record.state);
-  expect(seen).toEqual(["change", "change", "pending>running", "durable", "change", "durable"]);
+  expect(seen).toEqual(["change", "change", ">running", "durable", "change", "durable"]);
 });
 
 it("never loses a change that falls into a write", async () => {
