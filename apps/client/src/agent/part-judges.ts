@@ -19,10 +19,20 @@ function artifactFaults(artifact: TaskArtifact): readonly PartFault[] {
 
 function templateFaults(t: Template): readonly PartFault[] {
   const faults: PartFault[] = [];
-  if (t.ChangeMode === "script") faults.push({ field: "ChangeMode", message: 'change_mode "script" is not supported by this client' });
-  if (t.Envvars && t.ChangeMode === "signal") faults.push({ field: "ChangeMode", message: "a template with env = true cannot have change_mode signal: variables are read at the start" });
-  if (t.Wait !== null) faults.push({ field: "Wait", message: "a wait block of a template is not supported by this client" });
-  if (Number.parseInt(t.Perms, 8) > 0o777) faults.push({ field: "Perms", message: `perms ${JSON.stringify(t.Perms)}: set-id and sticky bits are not supported by this client` });
+  if (t.ChangeMode === "script")
+    faults.push({ field: "ChangeMode", message: 'change_mode "script" is not supported by this client' });
+  if (t.Envvars && t.ChangeMode === "signal")
+    faults.push({
+      field: "ChangeMode",
+      message: "a template with env = true cannot have change_mode signal: variables are read at the start",
+    });
+  if (t.Wait !== null)
+    faults.push({ field: "Wait", message: "a wait block of a template is not supported by this client" });
+  if (Number.parseInt(t.Perms, 8) > 0o777)
+    faults.push({
+      field: "Perms",
+      message: `perms ${JSON.stringify(t.Perms)}: set-id and sticky bits are not supported by this client`,
+    });
   // The text of a source file is known on the node only.
   if (t.EmbeddedTmpl !== "") {
     try {
@@ -37,7 +47,10 @@ function templateFaults(t: Template): readonly PartFault[] {
 
 function serviceFaults(service: Service): readonly PartFault[] {
   const faults: PartFault[] = [];
-  const modeFault = (mode: string): string | undefined => (["", "auto", "host"].includes(mode) ? undefined : `address_mode ${JSON.stringify(mode)} is not supported by this client: there is no network but the host's`);
+  const modeFault = (mode: string): string | undefined =>
+    ["", "auto", "host"].includes(mode)
+      ? undefined
+      : `address_mode ${JSON.stringify(mode)} is not supported by this client: there is no network but the host's`;
   const own = modeFault(service.AddressMode);
   if (own !== undefined) faults.push({ field: "AddressMode", message: own });
   for (const check of service.Checks ?? []) {
@@ -45,7 +58,8 @@ function serviceFaults(service: Service): readonly PartFault[] {
     const name = `check ${JSON.stringify(check.Name)}: `;
     const mode = modeFault(check.AddressMode);
     if (mode !== undefined) faults.push({ field, message: name + mode });
-    for (const what of checkFaults(check)) faults.push({ field, message: `${name}${what} is not supported by this client` });
+    for (const what of checkFaults(check))
+      faults.push({ field, message: `${name}${what} is not supported by this client` });
   }
   return faults;
 }

@@ -31,6 +31,8 @@ export function placeInTask(
   const roots = [taskDir.dir, taskDir.sharedAllocDir];
   const known = isAbsolute(filled) && roots.some((root) => filled.startsWith(`${root}/`));
   const full = normalize(known ? filled : join(taskDir.dir, filled));
-  for (const root of roots) if (full.startsWith(`${root}/`)) return { root, path: full.slice(root.length + 1) };
+  for (const root of roots)
+    if (full.startsWith(`${root}/`) && full.length > root.length + 1)
+      return { root, path: full.slice(root.length + 1) };
   throw new TaskPlaceError(`the path ${JSON.stringify(text)} is outside of the task's folders`);
 }

@@ -5,7 +5,11 @@ import { renderTemplate } from "../../src/task/template/render-template.ts";
 import type { TemplateData } from "../../src/task/template/template-functions.ts";
 
 const VARS: Record<string, Record<string, string>> = { "nomad/jobs/web": { color: "red", size: "3" } };
-const data: TemplateData = { env: (name) => ({ HOME: "/root" })[name] ?? "", nomadVar: (path) => (Object.hasOwn(VARS, path) ? VARS[path] : undefined), hasVar: (path) => Object.hasOwn(VARS, path) };
+const data: TemplateData = {
+  env: (name) => ({ HOME: "/root" })[name] ?? "",
+  nomadVar: (path) => (Object.hasOwn(VARS, path) ? VARS[path] : undefined),
+  hasVar: (path) => Object.hasOwn(VARS, path),
+};
 const render = (source: string, strict = false): string => renderTemplate(parseTemplate(source), data, { strict });
 
 describe("templates", () => {
@@ -17,7 +21,7 @@ describe("templates", () => {
     ['{{ range $k, $v := nomadVar "nomad/jobs/web" }}{{ $k }}={{ $v }};{{ end }}', "color=red;size=3;"],
     ['a {{- /* comment */ -}} b {{- " c " -}} d', "ab c d"],
     ['{{ if eq (env "HOME") "/root" }}yes{{ else if false }}no{{ else }}other{{ end }}', "yes"],
-    ['{{ if false }}1{{ else if true }}2{{ end }}3', "23"],
+    ["{{ if false }}1{{ else if true }}2{{ end }}3", "23"],
     ['{{ $x := "a" }}{{ if true }}{{ $x = "b" }}{{ end }}{{ $x }}', "b"],
     ['{{ "a,b" | split "," | join "-" | toUpper }}', "A-B"],
     ["{{ `raw}}` }}", "raw}}"],
@@ -31,7 +35,11 @@ describe("templates", () => {
   ])("renders %j", (source, expected) => expect(render(source)).toBe(expected));
 
   it("takes other delimiters", () => {
-    expect(renderTemplate(parseTemplate('<< env "HOME" >> {{ x }}', { leftDelim: "<<", rightDelim: ">>" }), data, { strict: false })).toBe("/root {{ x }}");
+    expect(
+      renderTemplate(parseTemplate('<< env "HOME" >> {{ x }}', { leftDelim: "<<", rightDelim: ">>" }), data, {
+        strict: false,
+      }),
+    ).toBe("/root {{ x }}");
   });
 
   it.each([
@@ -59,7 +67,32 @@ describe("templates", () => {
   });
 
   it("ends for any text in a result or an error", () => {
-    const piece = fc.constantFrom("{{", "}}", "{{-", "-}}", "if", "end", "else", "range", ".", "$x", ":=", "(", ")", "|", '"a"', "`", "env", " ", "1", "x", "/*", "*/", "\n", '"');
+    const piece = fc.constantFrom(
+      "{{",
+      "}}",
+      "{{-",
+      "-}}",
+      "if",
+      "end",
+      "else",
+      "range",
+      ".",
+      "$x",
+      ":=",
+      "(",
+      ")",
+      "|",
+      '"a"',
+      "`",
+      "env",
+      " ",
+      "1",
+      "x",
+      "/*",
+      "*/",
+      "\n",
+      '"',
+    );
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 25 }), (parts) => {
         try {

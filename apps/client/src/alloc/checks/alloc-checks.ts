@@ -56,7 +56,12 @@ export class AllocChecks {
     for (const fault of faults) this.#o.logger.error(fault, "a service check cannot be made");
     this.#expected = checks;
     const before = this.#results;
-    this.#results = new Map(checks.map((c) => [c.id, before.get(c.id) ?? this.#result(c, alloc, { status: "pending", output: "nomad: waiting to run", code: 0 })]));
+    this.#results = new Map(
+      checks.map((c) => [
+        c.id,
+        before.get(c.id) ?? this.#result(c, alloc, { status: "pending", output: "nomad: waiting to run", code: 0 }),
+      ]),
+    );
     for (const listener of this.#listeners) listener();
     this.#running = Promise.all(checks.map((c) => this.#loop(c, alloc, stop.signal)));
   }
@@ -89,7 +94,11 @@ export class AllocChecks {
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
-  #result(c: PlannedCheck, alloc: Allocation, r: { status: CheckResult["Status"]; output: string; code: number }): CheckResult {
+  #result(
+    c: PlannedCheck,
+    alloc: Allocation,
+    r: { status: CheckResult["Status"]; output: string; code: number },
+  ): CheckResult {
     return {
       ID: c.id,
       Mode: c.check.OnUpdate === "ignore" ? "readiness" : "healthiness",
@@ -106,7 +115,10 @@ export class AllocChecks {
 
   async #loop(c: PlannedCheck, alloc: Allocation, signal: AbortSignal): Promise<void> {
     const { clock } = this.#o;
-    const watch = c.restarts === undefined || c.check.CheckRestart === null ? undefined : new CheckRestartWatch(c.check.CheckRestart, nsToMs(c.check.Interval));
+    const watch =
+      c.restarts === undefined || c.check.CheckRestart === null
+        ? undefined
+        : new CheckRestartWatch(c.check.CheckRestart, nsToMs(c.check.Interval));
     const intervalMs = Math.max(1000, nsToMs(c.check.Interval));
     const timeoutMs = Math.max(1000, nsToMs(c.check.Timeout));
     try {
@@ -116,7 +128,14 @@ export class AllocChecks {
         const found = await this.#probe(c, AbortSignal.any([signal, limit.signal]));
         clock.clearTimeout(timer);
         if (signal.aborted) return;
-        this.#keep(c.id, this.#result(c, alloc, { status: found.ok ? "success" : "failure", output: found.output, code: found.statusCode }));
+        this.#keep(
+          c.id,
+          this.#result(c, alloc, {
+            status: found.ok ? "success" : "failure",
+            output: found.output,
+            code: found.statusCode,
+          }),
+        );
         const next = clock.monotonic() + intervalMs;
         if (watch !== undefined) await this.#restartWhenDue(c, watch, { ok: found.ok, before: next, signal });
         await sleep(Math.max(0, next - clock.monotonic()), { clock, signal });
@@ -127,7 +146,11 @@ export class AllocChecks {
   }
 
   /** Restarts the check's task if its time comes before the next result. */
-  async #restartWhenDue(c: PlannedCheck, watch: CheckRestartWatch, o: { readonly ok: boolean; readonly before: number; readonly signal: AbortSignal }): Promise<void> {
+  async #restartWhenDue(
+    c: PlannedCheck,
+    watch: CheckRestartWatch,
+    o: { readonly ok: boolean; readonly before: number; readonly signal: AbortSignal },
+  ): Promise<void> {
     const { clock, logger, runningSince } = this.#o;
     const task = c.restarts as string;
     const since = runningSince(task);

@@ -25,7 +25,10 @@ export interface CheckFault {
 }
 
 /** Every native check of an allocation's group and tasks. */
-export function planChecks(alloc: Allocation, replace: (text: string) => string): { readonly checks: readonly PlannedCheck[]; readonly faults: readonly CheckFault[] } {
+export function planChecks(
+  alloc: Allocation,
+  replace: (text: string) => string,
+): { readonly checks: readonly PlannedCheck[]; readonly faults: readonly CheckFault[] } {
   const group = alloc.Job?.TaskGroups?.find((g) => g.Name === alloc.TaskGroup);
   const checks: PlannedCheck[] = [];
   const faults: CheckFault[] = [];
@@ -35,12 +38,21 @@ export function planChecks(alloc: Allocation, replace: (text: string) => string)
       const name = check.Name || `service: ${JSON.stringify(service.Name)} check`;
       const address = serviceAddress(alloc, service, check.PortLabel || service.PortLabel, replace);
       if (address === undefined) {
-        faults.push({ service: service.Name, check: name, reason: `port ${JSON.stringify(check.PortLabel || service.PortLabel)} is not one of the group's` });
+        faults.push({
+          service: service.Name,
+          check: name,
+          reason: `port ${JSON.stringify(check.PortLabel || service.PortLabel)} is not one of the group's`,
+        });
         continue;
       }
       const owner = task?.Name ?? "";
-      const restarts = check.CheckRestart === null || check.CheckRestart.Limit <= 0 ? undefined : check.TaskName || service.TaskName || owner;
-      const id = createHash("sha256").update(JSON.stringify([alloc.ID, alloc.TaskGroup, owner, service.Name, check])).digest("hex");
+      const restarts =
+        check.CheckRestart === null || check.CheckRestart.Limit <= 0
+          ? undefined
+          : check.TaskName || service.TaskName || owner;
+      const id = createHash("sha256")
+        .update(JSON.stringify([alloc.ID, alloc.TaskGroup, owner, service.Name, check]))
+        .digest("hex");
       checks.push({ id, service, check, name, task: owner, restarts, ...address });
     }
   };

@@ -5,9 +5,14 @@ import type { TaskRunner } from "../../task/task-runner.ts";
 import { AllocChecks } from "./alloc-checks.ts";
 
 /** The checks of an allocation, tied to its tasks: a failing one restarts them under their restart policies. */
-export function checksOfTasks(o: { readonly clock: Clock; readonly logger: Logger; readonly tasks: () => readonly TaskRunner[] }): AllocChecks {
+export function checksOfTasks(o: {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly tasks: () => readonly TaskRunner[];
+}): AllocChecks {
   const { clock, logger } = o;
-  const chosen = (task: string): readonly TaskRunner[] => o.tasks().filter((runner) => runner.record.phase === "running" && (task === "" || runner.name === task));
+  const chosen = (task: string): readonly TaskRunner[] =>
+    o.tasks().filter((runner) => runner.record.phase === "running" && (task === "" || runner.name === task));
   const since = new Map<string, { readonly startedAt: string; readonly at: number }>();
   /** The start on the monotonic clock; also for tasks that an earlier process started. */
   const startOf = (runner: TaskRunner): number => {
@@ -26,7 +31,11 @@ export function checksOfTasks(o: { readonly clock: Clock; readonly logger: Logge
       return starts.length === 0 ? undefined : Math.max(...starts);
     },
     restart: async (task, reason) => {
-      await Promise.all(chosen(task).map((runner) => runner.restart({ type: TASK_EVENT.restartSignaled, facts: { reason } }, { failure: true })));
+      await Promise.all(
+        chosen(task).map((runner) =>
+          runner.restart({ type: TASK_EVENT.restartSignaled, facts: { reason } }, { failure: true }),
+        ),
+      );
     },
   });
 }

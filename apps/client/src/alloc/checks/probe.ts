@@ -19,7 +19,8 @@ export type Probe = (check: PlannedCheck, signal: AbortSignal) => Promise<ProbeR
 const MAX_OUTPUT = 3 * 1024;
 
 /** Asks over TCP or HTTP, as the check says. */
-export const probeService: Probe = (planned, signal) => (planned.check.Type === "http" ? askHttp(planned, signal) : askTcp(planned, signal));
+export const probeService: Probe = (planned, signal) =>
+  planned.check.Type === "http" ? askHttp(planned, signal) : askTcp(planned, signal);
 
 const failed = (planned: PlannedCheck, reason: unknown): ProbeResult => ({
   ok: false,

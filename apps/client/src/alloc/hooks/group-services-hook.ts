@@ -8,7 +8,9 @@ import type { AllocHookContext } from "../alloc-hook-context.ts";
 const GROUP = "";
 
 /** Lists the group's services; at the end takes them off and waits the group's `shutdown_delay` before any task is touched. */
-export function groupServicesHook(c: Pick<AllocHookContext, "alloc" | "config" | "services" | "tellLiving" | "skipShutdownDelay">): AllocHook {
+export function groupServicesHook(
+  c: Pick<AllocHookContext, "alloc" | "config" | "services" | "tellLiving" | "skipShutdownDelay">,
+): AllocHook {
   let delayed = false;
   return {
     name: "group_services",

@@ -55,14 +55,27 @@ export class AllocServices {
   #entries(owner: string, replace: (text: string) => string): readonly ServiceEntry[] {
     const alloc = this.#o.alloc();
     const services = owner === "" ? findGroup(alloc)?.Services : findTask(alloc, owner)?.Services;
-    return (services ?? []).filter((s) => s.Provider === "nomad").flatMap((s) => this.#entry(alloc, owner, s, replace) ?? []);
+    return (services ?? [])
+      .filter((s) => s.Provider === "nomad")
+      .flatMap((s) => this.#entry(alloc, owner, s, replace) ?? []);
   }
 
-  #entry(alloc: Allocation, owner: string, service: Service, replace: (text: string) => string): ServiceEntry | undefined {
+  #entry(
+    alloc: Allocation,
+    owner: string,
+    service: Service,
+    replace: (text: string) => string,
+  ): ServiceEntry | undefined {
     const name = replace(service.Name);
-    const found = service.PortLabel === "" ? { host: replace(service.Address) || "127.0.0.1", port: 0 } : serviceAddress(alloc, service, service.PortLabel, replace);
+    const found =
+      service.PortLabel === ""
+        ? { host: replace(service.Address) || "127.0.0.1", port: 0 }
+        : serviceAddress(alloc, service, service.PortLabel, replace);
     if (found === undefined) {
-      this.#o.logger.error({ service: name, port: service.PortLabel }, "a service names a port that the allocation has not: it is not listed");
+      this.#o.logger.error(
+        { service: name, port: service.PortLabel },
+        "a service names a port that the allocation has not: it is not listed",
+      );
       return undefined;
     }
     return {
@@ -100,9 +113,12 @@ export class AllocServices {
       } catch (err) {
         this.#again = true;
         this.#failing = true;
-        if (waits.attempt === 0) this.#o.logger.warn({ err }, "the list of services could not be changed; it is tried again");
+        if (waits.attempt === 0)
+          this.#o.logger.warn({ err }, "the list of services could not be changed; it is tried again");
         tried();
-        await sleep(waits.next(), { clock: this.#o.clock, signal: this.#closed.signal, ref: false }).catch(() => undefined);
+        await sleep(waits.next(), { clock: this.#o.clock, signal: this.#closed.signal, ref: false }).catch(
+          () => undefined,
+        );
       }
     }
     tried();

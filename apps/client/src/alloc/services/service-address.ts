@@ -7,7 +7,12 @@ export interface ServiceAddress {
 }
 
 /** Where a port label, or a port number, of a service leads; undefined when the allocation has no such port. */
-export function serviceAddress(alloc: Allocation, service: Service, portLabel: string, replace: (text: string) => string): ServiceAddress | undefined {
+export function serviceAddress(
+  alloc: Allocation,
+  service: Service,
+  portLabel: string,
+  replace: (text: string) => string,
+): ServiceAddress | undefined {
   const label = replace(portLabel);
   const ports = alloc.AllocatedResources?.Shared.Ports ?? [];
   const found = ports.find((p) => p.Label === label);

@@ -16,7 +16,9 @@ export function serviceResources(context: ApiContext): Resource[] {
         GET: (request) =>
           answerQuery(context, request, ["services"], "", () => {
             const { namespace, prefix } = request.query;
-            const rows = [...tables.services.values()].filter((s) => (namespace === "*" || s.Namespace === namespace) && s.ServiceName.startsWith(prefix));
+            const rows = [...tables.services.values()].filter(
+              (s) => (namespace === "*" || s.Namespace === namespace) && s.ServiceName.startsWith(prefix),
+            );
             return { value: byNamespace(rows), index: tableIndex(context, "services") };
           }),
       },
@@ -28,7 +30,12 @@ export function serviceResources(context: ApiContext): Resource[] {
           if (request.params.has("choose")) throw new HttpError(400, "choose is not supported by this agent");
           return answerQuery(context, request, ["services"], "", () => {
             const rows = tables.services.by("name", serviceKey(request.query.namespace, request.path["name"] ?? ""));
-            const page = pageOf(rows, request.query, (s) => [0, s.ID], (s) => encode(ServiceRegistrationStruct, s));
+            const page = pageOf(
+              rows,
+              request.query,
+              (s) => [0, s.ID],
+              (s) => encode(ServiceRegistrationStruct, s),
+            );
             return { value: page.items, index: tableIndex(context, "services"), headers: page.headers };
           });
         },
@@ -39,7 +46,10 @@ export function serviceResources(context: ApiContext): Resource[] {
       methods: {
         DELETE: async (request) => {
           const { name = "", id = "" } = request.path;
-          return { kind: "empty", writeIndex: await context.server.deleteService({ namespace: request.query.namespace, name, id }) };
+          return {
+            kind: "empty",
+            writeIndex: await context.server.deleteService({ namespace: request.query.namespace, name, id }),
+          };
         },
       },
     },
@@ -56,7 +66,10 @@ function byNamespace(rows: readonly ServiceRegistration[]): unknown[] {
     names.set(row.ServiceName, tags);
     for (const tag of row.Tags ?? []) tags.add(tag);
   }
-  return sorted(namespaces).map(([Namespace, names]) => ({ Namespace, Services: sorted(names).map(([ServiceName, tags]) => ({ ServiceName, Tags: [...tags].sort() })) }));
+  return sorted(namespaces).map(([Namespace, names]) => ({
+    Namespace,
+    Services: sorted(names).map(([ServiceName, tags]) => ({ ServiceName, Tags: [...tags].sort() })),
+  }));
 }
 
 function sorted<T>(map: ReadonlyMap<string, T>): [string, T][] {

@@ -19,8 +19,15 @@ export function variableResources(context: ApiContext): Resource[] {
         GET: (request) =>
           answerQuery(context, request, ["variables"], "", () => {
             const { namespace, prefix } = request.query;
-            const rows = [...tables.variables.values()].filter((v) => (namespace === "*" || v.Namespace === namespace) && v.Path.startsWith(prefix));
-            const page = pageOf(rows, request.query, (v) => [0, `${v.Namespace}.${v.Path}`], ({ Items: _items, ...metadata }) => metadata);
+            const rows = [...tables.variables.values()].filter(
+              (v) => (namespace === "*" || v.Namespace === namespace) && v.Path.startsWith(prefix),
+            );
+            const page = pageOf(
+              rows,
+              request.query,
+              (v) => [0, `${v.Namespace}.${v.Path}`],
+              ({ Items: _items, ...metadata }) => metadata,
+            );
             return { value: page.items, index: tableIndex(context, "variables"), headers: page.headers };
           }),
       },
@@ -31,7 +38,9 @@ export function variableResources(context: ApiContext): Resource[] {
       methods: {
         GET: (request) =>
           answerQuery(context, request, ["variables"], "variable not found", () => {
-            const found: Variable | undefined = tables.variables.get(variableKey(request.query.namespace, pathOf(request)));
+            const found: Variable | undefined = tables.variables.get(
+              variableKey(request.query.namespace, pathOf(request)),
+            );
             return { value: found, index: found?.ModifyIndex ?? tableIndex(context, "variables") };
           }),
         ...change(async (request) => {
@@ -39,10 +48,18 @@ export function variableResources(context: ApiContext): Resource[] {
           const body = asObject(parseJsonBody(request.body));
           const path = pathOf(request);
           const named = textField(body, "Path");
-          if (named !== "" && named !== path) throw new HttpError(400, `Path ${JSON.stringify(named)} of the body is not the path ${JSON.stringify(path)} of the request`);
-          if (body["Lock"] !== undefined && body["Lock"] !== null) throw new HttpError(400, "locks of variables are not supported by this agent");
+          if (named !== "" && named !== path)
+            throw new HttpError(
+              400,
+              `Path ${JSON.stringify(named)} of the body is not the path ${JSON.stringify(path)} of the request`,
+            );
+          if (body["Lock"] !== undefined && body["Lock"] !== null)
+            throw new HttpError(400, "locks of variables are not supported by this agent");
           const namespace = namespaceOf(request, textField(body, "Namespace"));
-          return answered(await context.server.putVariable({ namespace, path, items: itemsOf(body["Items"]), cas: casOf(request) }), { namespace, path });
+          return answered(
+            await context.server.putVariable({ namespace, path, items: itemsOf(body["Items"]), cas: casOf(request) }),
+            { namespace, path },
+          );
         }),
         DELETE: async (request) => {
           refuseLocks(request);
@@ -61,7 +78,8 @@ function pathOf(request: ApiRequest): string {
 }
 
 function namespaceOf(request: ApiRequest, named: string): string {
-  if (request.params.text("namespace") !== "" && named !== "" && named !== request.query.namespace) throw new HttpError(400, "Namespace of the body is not the namespace of the request");
+  if (request.params.text("namespace") !== "" && named !== "" && named !== request.query.namespace)
+    throw new HttpError(400, "Namespace of the body is not the namespace of the request");
   const namespace = named === "" ? request.query.namespace : named;
   if (namespace === "*") throw new HttpError(400, "a variable needs one namespace");
   return namespace;
@@ -90,8 +108,19 @@ function itemsOf(value: unknown): Record<string, string> {
 /** A conflict shows what stands there: nothing has index 0. */
 function answered(result: VariableChange, at: { readonly namespace: string; readonly path: string }): ApiResult {
   if (result.kind === "done") {
-    return result.variable === undefined ? { kind: "empty", status: 204, writeIndex: result.index } : writeJson(result.variable, result.index);
+    return result.variable === undefined
+      ? { kind: "empty", status: 204, writeIndex: result.index }
+      : writeJson(result.variable, result.index);
   }
-  const none = { Namespace: at.namespace, Path: at.path, Lock: null, CreateIndex: 0, CreateTime: 0, ModifyIndex: 0, ModifyTime: 0, Items: null };
+  const none = {
+    Namespace: at.namespace,
+    Path: at.path,
+    Lock: null,
+    CreateIndex: 0,
+    CreateTime: 0,
+    ModifyIndex: 0,
+    ModifyTime: 0,
+    Items: null,
+  };
   return { kind: "json", status: 409, value: result.variable ?? none };
 }

@@ -31,18 +31,29 @@ export function artifactSource(artifact: TaskArtifact, o: { readonly literal: bo
   const source = shownSource(artifact.GetterSource);
   const url = urlOf(artifact.GetterSource, o.literal);
   if (!["", "any", "file"].includes(artifact.GetterMode)) {
-    throw new ArtifactFault("GetterMode", `artifact mode ${JSON.stringify(artifact.GetterMode)} is not supported: single files only`);
+    throw new ArtifactFault(
+      "GetterMode",
+      `artifact mode ${JSON.stringify(artifact.GetterMode)} is not supported: single files only`,
+    );
   }
-  if (artifact.GetterInsecure) throw new ArtifactFault("GetterInsecure", "artifact insecure = true is not supported: certificates are always checked");
+  if (artifact.GetterInsecure)
+    throw new ArtifactFault(
+      "GetterInsecure",
+      "artifact insecure = true is not supported: certificates are always checked",
+    );
   if (artifact.Chown) throw new ArtifactFault("Chown", "artifact chown = true is not supported");
   const options = { ...taken(url), ...artifact.GetterOptions };
   for (const key of Object.keys(options)) {
-    if (!OPTIONS.includes(key)) throw new ArtifactFault("GetterOptions", `artifact option ${JSON.stringify(key)} is not supported`);
+    if (!OPTIONS.includes(key))
+      throw new ArtifactFault("GetterOptions", `artifact option ${JSON.stringify(key)} is not supported`);
   }
   const archive = options["archive"] ?? "";
   const plain = archive === "false" || archive === "0";
   if (!plain && (ARCHIVES.test(url.pathname) || archive !== "")) {
-    throw new ArtifactFault("GetterOptions", `artifact ${JSON.stringify(source)} is an archive: unpacking is not supported (archive = false keeps it packed)`);
+    throw new ArtifactFault(
+      "GetterOptions",
+      `artifact ${JSON.stringify(source)} is an archive: unpacking is not supported (archive = false keeps it packed)`,
+    );
   }
   const destination = artifact.RelativeDest || "local/";
   const wholeFile = artifact.GetterMode === "file";
@@ -62,14 +73,20 @@ function urlOf(source: string, literal: boolean): URL {
   let url: URL;
   try {
     // What only the node knows stands for a name here.
-    url = new URL(literal ? source : source.replace(/^\$\{[^}]*\}(?=\/|$)/, "http://unknown").replace(/\$\{[^}]*\}/g, "unknown"));
+    url = new URL(
+      literal ? source : source.replace(/^\$\{[^}]*\}(?=\/|$)/, "http://unknown").replace(/\$\{[^}]*\}/g, "unknown"),
+    );
   } catch {
     throw new ArtifactFault("GetterSource", `artifact source ${shown} is not an http or https URL`);
   }
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     throw new ArtifactFault("GetterSource", `artifact source ${shown}: only http and https are supported`);
   }
-  if (url.pathname.includes("//")) throw new ArtifactFault("GetterSource", `artifact source ${shown}: a subfolder of an archive (//) is not supported`);
+  if (url.pathname.includes("//"))
+    throw new ArtifactFault(
+      "GetterSource",
+      `artifact source ${shown}: a subfolder of an archive (//) is not supported`,
+    );
   return url;
 }
 
@@ -93,7 +110,10 @@ function lastName(url: URL): string {
     name = "";
   }
   if (name === "" || name === "." || name === ".." || name.includes("/") || name.includes("\0")) {
-    throw new ArtifactFault("GetterSource", `artifact source ${JSON.stringify(`${url.origin}${url.pathname}`)} names no file`);
+    throw new ArtifactFault(
+      "GetterSource",
+      `artifact source ${JSON.stringify(`${url.origin}${url.pathname}`)} names no file`,
+    );
   }
   return name;
 }
@@ -101,8 +121,15 @@ function lastName(url: URL): string {
 function checksumOf(text: string | undefined): ArtifactSource["checksum"] {
   if (text === undefined || text.includes("${")) return undefined;
   const [algorithm = "", hex = ""] = text.split(":");
-  if (!Object.hasOwn(DIGESTS, algorithm) || hex.length !== DIGESTS[algorithm as keyof typeof DIGESTS] || !/^[0-9a-f]+$/i.test(hex)) {
-    throw new ArtifactFault("GetterOptions", `artifact checksum ${JSON.stringify(text)} is not of the form md5|sha1|sha256|sha512:<hex>`);
+  if (
+    !Object.hasOwn(DIGESTS, algorithm) ||
+    hex.length !== DIGESTS[algorithm as keyof typeof DIGESTS] ||
+    !/^[0-9a-f]+$/i.test(hex)
+  ) {
+    throw new ArtifactFault(
+      "GetterOptions",
+      `artifact checksum ${JSON.stringify(text)} is not of the form md5|sha1|sha256|sha512:<hex>`,
+    );
   }
   return { algorithm: algorithm as keyof typeof DIGESTS, hex: hex.toLowerCase() };
 }

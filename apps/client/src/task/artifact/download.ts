@@ -12,7 +12,12 @@ const MAX_REDIRECTS = 10;
 /** Fetches one file into the task's folder; the file is there whole, or not at all. Rejects at once when the signal aborts. */
 export async function download(
   source: ArtifactSource,
-  o: { readonly place: TaskPlace; readonly headers: Readonly<Record<string, string>>; readonly signal: AbortSignal; readonly maxBytes?: number },
+  o: {
+    readonly place: TaskPlace;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly signal: AbortSignal;
+    readonly maxBytes?: number;
+  },
 ): Promise<void> {
   const response = await follow(source.url, o);
   if (response.status !== 200) {
@@ -24,16 +29,21 @@ export async function download(
   let size = 0;
   for await (const chunk of response.body ?? []) {
     size += chunk.length;
-    if (size > (o.maxBytes ?? MAX_ARTIFACT_BYTES)) throw new Error(`artifact is larger than ${o.maxBytes ?? MAX_ARTIFACT_BYTES} bytes`);
+    if (size > (o.maxBytes ?? MAX_ARTIFACT_BYTES))
+      throw new Error(`artifact is larger than ${o.maxBytes ?? MAX_ARTIFACT_BYTES} bytes`);
     hash?.update(chunk);
     await file.handle.writeFile(chunk);
   }
   const digest = hash?.digest("hex");
-  if (digest !== undefined && digest !== source.checksum?.hex) throw new Error(`checksums did not match: expected ${source.checksum?.hex}, got ${digest}`);
+  if (digest !== undefined && digest !== source.checksum?.hex)
+    throw new Error(`checksums did not match: expected ${source.checksum?.hex}, got ${digest}`);
   await file.commit();
 }
 
-async function follow(url: string, o: { readonly headers: Readonly<Record<string, string>>; readonly signal: AbortSignal }): Promise<Response> {
+async function follow(
+  url: string,
+  o: { readonly headers: Readonly<Record<string, string>>; readonly signal: AbortSignal },
+): Promise<Response> {
   let at = new URL(url);
   let headers = { ...o.headers, ...credentials(at) };
   for (let i = 0; i <= MAX_REDIRECTS; i++) {
@@ -42,7 +52,8 @@ async function follow(url: string, o: { readonly headers: Readonly<Record<string
     if (target === null) return response;
     await response.body?.cancel();
     const next = new URL(target, at);
-    if (next.protocol !== "http:" && next.protocol !== "https:") throw new Error(`redirect to the scheme ${JSON.stringify(next.protocol)} is not followed`);
+    if (next.protocol !== "http:" && next.protocol !== "https:")
+      throw new Error(`redirect to the scheme ${JSON.stringify(next.protocol)} is not followed`);
     // What the job gave for one host is not shown to another.
     if (next.origin !== at.origin) headers = {};
     headers = { ...headers, ...credentials(next) };
@@ -58,7 +69,9 @@ async function ask(url: URL, headers: Readonly<Record<string, string>>, signal: 
   } catch (reason) {
     if (signal.aborted) throw signal.reason;
     const cause = reason instanceof Error && reason.cause instanceof Error ? reason.cause : reason;
-    throw new Error(`Get ${JSON.stringify(url.href)}: ${(cause as NodeJS.ErrnoException).code ?? String(cause)}`, { cause: reason });
+    throw new Error(`Get ${JSON.stringify(url.href)}: ${(cause as NodeJS.ErrnoException).code ?? String(cause)}`, {
+      cause: reason,
+    });
   }
 }
 

@@ -1,7 +1,7 @@
 import type { TaskHook } from "@outrider/alloc-runner";
 import type { TaskDir } from "@outrider/allocdir-interface";
 import { TASK_EVENT, type TaskArtifact } from "@outrider/nomad-structs";
-import { placeInTask } from "../task-place.ts";
+import { placeInTask, TaskPlaceError } from "../task-place.ts";
 import { ArtifactFault, artifactSource, shownSource } from "../artifact/artifact-source.ts";
 import { download } from "../artifact/download.ts";
 import { messageOf, TaskSetupError } from "../task-hook-failure.ts";
@@ -29,7 +29,11 @@ export function artifactsHook(): TaskHook<TaskDir> {
           if (signal.aborted) throw signal.reason;
           const error = `failed to download artifact ${JSON.stringify(shownSource(filled.GetterSource))}: ${messageOf(cause)}`;
           // A block that can never work is not tried again; a server may come back.
-          throw new TaskSetupError(error, { type: TASK_EVENT.failedArtifactDownload, facts: { error } }, { cause, recoverable: !(cause instanceof ArtifactFault) });
+          throw new TaskSetupError(
+            error,
+            { type: TASK_EVENT.failedArtifactDownload, facts: { error } },
+            { cause, recoverable: !(cause instanceof ArtifactFault || cause instanceof TaskPlaceError) },
+          );
         }
         fetched.add(key);
       }
@@ -39,7 +43,8 @@ export function artifactsHook(): TaskHook<TaskDir> {
 }
 
 function interpolated(artifact: TaskArtifact, replace: (text: string) => string): TaskArtifact {
-  const all = (map: Readonly<Record<string, string>> | null): Record<string, string> => Object.fromEntries(Object.entries(map ?? {}).map(([k, v]) => [replace(k), replace(v)]));
+  const all = (map: Readonly<Record<string, string>> | null): Record<string, string> =>
+    Object.fromEntries(Object.entries(map ?? {}).map(([k, v]) => [replace(k), replace(v)]));
   return {
     ...artifact,
     GetterSource: replace(artifact.GetterSource),

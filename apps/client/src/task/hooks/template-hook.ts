@@ -55,7 +55,10 @@ class TemplateHook implements TaskHook<TaskDir> {
     this.#ended.abort();
     this.#ended = new AbortController();
     try {
-      this.#set ??= await TemplateSet.load(templates, { taskDir: request.taskDir, replace: (text) => request.env.replace(text) });
+      this.#set ??= await TemplateSet.load(templates, {
+        taskDir: request.taskDir,
+        replace: (text) => request.env.replace(text),
+      });
       const { env, changed } = await this.#firstRendering(request, signal);
       // A task that starts now starts with what was just rendered.
       this.#changedMeanwhile = this.#o.control.isRunning() ? changed : [];
@@ -63,7 +66,11 @@ class TemplateHook implements TaskHook<TaskDir> {
     } catch (cause) {
       if (signal.aborted) throw signal.reason;
       const error = `template failed to render: ${messageOf(cause)}`;
-      throw new TaskSetupError(error, { type: TASK_EVENT.hookFailed, facts: { message: `template: ${messageOf(cause)}` } }, { cause });
+      throw new TaskSetupError(
+        error,
+        { type: TASK_EVENT.hookFailed, facts: { message: `template: ${messageOf(cause)}` } },
+        { cause },
+      );
     }
   }
 
@@ -77,10 +84,17 @@ class TemplateHook implements TaskHook<TaskDir> {
         const rendering = await this.#render(request);
         if (rendering.missing.length === 0) return rendering;
         // What was rendered once stays in force: a task that runs since before a restart of the agent is never held up.
-        if (known(request)) return { ...rendering, env: JSON.parse(request.previousState["env"] ?? "{}") as Record<string, string> };
+        if (known(request))
+          return { ...rendering, env: JSON.parse(request.previousState["env"] ?? "{}") as Record<string, string> };
         const text = `Missing: ${rendering.missing.join(", ")}`;
         const quiet = MISSING_AFTER_MS - (this.#o.clock.monotonic() - started);
-        if (quiet > 0) await Promise.race([change.promise, sleep(quiet, { clock: this.#o.clock, signal: AbortSignal.any([signal, change.over]) }).catch(() => undefined)]);
+        if (quiet > 0)
+          await Promise.race([
+            change.promise,
+            sleep(quiet, { clock: this.#o.clock, signal: AbortSignal.any([signal, change.over]) }).catch(
+              () => undefined,
+            ),
+          ]);
         if (!change.happened() && text !== told) {
           told = text;
           request.emit({ type: TASK_EVENT.template, facts: { message: text } });
@@ -92,7 +106,12 @@ class TemplateHook implements TaskHook<TaskDir> {
     }
   }
 
-  #nextChange(signal: AbortSignal): { promise: Promise<void>; over: AbortSignal; happened: () => boolean; stop: () => void } {
+  #nextChange(signal: AbortSignal): {
+    promise: Promise<void>;
+    over: AbortSignal;
+    happened: () => boolean;
+    stop: () => void;
+  } {
     const over = new AbortController();
     let happened = false;
     let watch: Disposable | undefined;
@@ -161,11 +180,20 @@ class TemplateHook implements TaskHook<TaskDir> {
     if (splayMs > 0) await sleep(splayMs * this.#o.random(), { clock: this.#o.clock, signal }).catch(() => undefined);
     if (signal.aborted) return;
     if (changed.some((t) => t.ChangeMode === "restart")) {
-      await this.#o.control.restart({ type: TASK_EVENT.restartSignaled, facts: { message: "Template with change_mode restart re-rendered" } }).catch(() => undefined);
+      await this.#o.control
+        .restart({
+          type: TASK_EVENT.restartSignaled,
+          facts: { message: "Template with change_mode restart re-rendered" },
+        })
+        .catch(() => undefined);
       return;
     }
     for (const name of new Set(changed.filter((t) => t.ChangeMode === "signal").map((t) => t.ChangeSignal))) {
-      await this.#o.control.signal(name, "Template re-rendered").catch((err: unknown) => this.#o.logger.warn({ err, signal: name }, "a changed template's signal could not be sent"));
+      await this.#o.control
+        .signal(name, "Template re-rendered")
+        .catch((err: unknown) =>
+          this.#o.logger.warn({ err, signal: name }, "a changed template's signal could not be sent"),
+        );
     }
   }
 

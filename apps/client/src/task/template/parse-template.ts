@@ -4,7 +4,8 @@ import { TemplateError, type Command, type Operand, type Pipe, type TemplateNode
 const MAX_DEPTH = 100;
 /** Longest template text, in characters. */
 const MAX_SOURCE = 2 ** 20;
-const TOKEN = /\s*(?:("(?:\\.|[^"\\\n])*")|`([^`]*)`|(-?\d+(?:\.\d+)?)|(\$?[A-Za-z_][A-Za-z0-9_]*|\$)|((?:\.[A-Za-z_][A-Za-z0-9_]*)+|\.)|(:=|=|\||\(|\)|,))/y;
+const TOKEN =
+  /\s*(?:("(?:\\.|[^"\\\n])*")|`([^`]*)`|(-?\d+(?:\.\d+)?)|(\$?[A-Za-z_][A-Za-z0-9_]*|\$)|((?:\.[A-Za-z_][A-Za-z0-9_]*)+|\.)|(:=|=|\||\(|\)|,))/y;
 
 interface Token {
   readonly kind: "string" | "number" | "word" | "field" | "mark";
@@ -32,7 +33,11 @@ function tokens(text: string, line: number): Token[] {
 
 function unquoted(text: string, line: number): string {
   try {
-    return JSON.parse(text.replace(/\\([av])/g, (_, c: string) => (c === "a" ? "\\u0007" : "\\u000b")).replace(/\\x([0-9a-fA-F]{2})/g, "\\u00$1")) as string;
+    return JSON.parse(
+      text
+        .replace(/\\([av])/g, (_, c: string) => (c === "a" ? "\\u0007" : "\\u000b"))
+        .replace(/\\x([0-9a-fA-F]{2})/g, "\\u00$1"),
+    ) as string;
   } catch {
     throw new TemplateError(`bad string ${text}`, line);
   }
@@ -69,7 +74,8 @@ function pieces(source: string, left: string, right: string): Piece[] {
     const close = comment ? endOfComment(source, start, right) : endOf(source, start, right);
     if (close < 0) throw new TemplateError(`${left} is not closed`, line);
     trimNext = /\s-$/.test(source.slice(close - 2, close));
-    if (!comment) list.push({ text: undefined, action: source.slice(start, trimNext ? close - 1 : close).trim(), line });
+    if (!comment)
+      list.push({ text: undefined, action: source.slice(start, trimNext ? close - 1 : close).trim(), line });
     at = close + right.length;
   }
 }
@@ -118,7 +124,8 @@ class Parser {
 
   /** Nodes up to `end` or `else`. */
   #list(depth: number): { nodes: TemplateNode[]; end: string | undefined; line: number } {
-    if (depth > MAX_DEPTH) throw new TemplateError(`blocks are nested deeper than ${MAX_DEPTH}`, this.#pieces[this.#at]?.line ?? 0);
+    if (depth > MAX_DEPTH)
+      throw new TemplateError(`blocks are nested deeper than ${MAX_DEPTH}`, this.#pieces[this.#at]?.line ?? 0);
     const nodes: TemplateNode[] = [];
     for (; this.#at < this.#pieces.length; this.#at++) {
       const piece = this.#pieces[this.#at] as Piece;
@@ -156,14 +163,22 @@ class Parser {
         const word = /^(if|with)\b/.exec(more)?.[0] as "if" | "with" | undefined;
         if (word === undefined || kind === "range") throw new TemplateError(`unexpected {{${body.end}}}`, body.line);
         // The end of the inner block is the end of the outer one.
-        return node({ kind, line }, variables, pipe, body.nodes, [this.#block(word, more.slice(word.length), body.line, depth + 1)]);
+        return node({ kind, line }, variables, pipe, body.nodes, [
+          this.#block(word, more.slice(word.length), body.line, depth + 1),
+        ]);
       }
     }
     return node({ kind, line }, variables, pipe, body.nodes, otherwise);
   }
 }
 
-function node(at: { kind: "if" | "with" | "range"; line: number }, variables: readonly string[], pipe: Pipe, body: readonly TemplateNode[], otherwise: readonly TemplateNode[]): TemplateNode {
+function node(
+  at: { kind: "if" | "with" | "range"; line: number },
+  variables: readonly string[],
+  pipe: Pipe,
+  body: readonly TemplateNode[],
+  otherwise: readonly TemplateNode[],
+): TemplateNode {
   const { kind, line } = at;
   if (kind !== "range") return { kind, line, set: variables[0], pipe, body, otherwise };
   const [first, second] = variables;
@@ -175,7 +190,8 @@ function assigned(list: readonly Token[], line: number): { variables: string[]; 
   const at = list.findIndex((t) => t.kind === "mark" && t.text === ":=");
   if (at < 0) return { variables: [], rest: list };
   const names = list.slice(0, at).filter((t) => t.text !== ",");
-  if (names.length === 0 || names.length > 2 || names.some((t) => t.kind !== "word" || !t.text.startsWith("$"))) throw new TemplateError("bad variables before :=", line);
+  if (names.length === 0 || names.length > 2 || names.some((t) => t.kind !== "word" || !t.text.startsWith("$")))
+    throw new TemplateError("bad variables before :=", line);
   return { variables: names.map((t) => t.text), rest: list.slice(at + 1) };
 }
 
@@ -183,7 +199,13 @@ function action(text: string, line: number): TemplateNode {
   const list = tokens(text, line);
   const second = list[1];
   if (list[0]?.text.startsWith("$") && second?.kind === "mark" && (second.text === ":=" || second.text === "=")) {
-    return { kind: "action", line, set: list[0].text, declare: second.text === ":=", pipe: pipeOf(list.slice(2), line, 0) };
+    return {
+      kind: "action",
+      line,
+      set: list[0].text,
+      declare: second.text === ":=",
+      pipe: pipeOf(list.slice(2), line, 0),
+    };
   }
   return { kind: "action", line, set: undefined, declare: false, pipe: pipeOf(list, line, 0) };
 }
@@ -211,7 +233,8 @@ function commandOf(list: readonly Token[], line: number, depth: number): Command
   const first = list[0];
   if (first === undefined) throw new TemplateError("an empty command", line);
   const named = first.kind === "word" && !first.text.startsWith("$") && !["true", "false", "nil"].includes(first.text);
-  if (named && !isTemplateFunction(first.text)) throw new TemplateError(`function ${JSON.stringify(first.text)} is not supported`, line);
+  if (named && !isTemplateFunction(first.text))
+    throw new TemplateError(`function ${JSON.stringify(first.text)} is not supported`, line);
   const args: Operand[] = [];
   for (let i = named ? 1 : 0; i < list.length; i++) {
     const token = list[i] as Token;
@@ -232,14 +255,17 @@ function commandOf(list: readonly Token[], line: number, depth: number): Command
       args.push({ kind: "pipe", pipe, path });
     } else if (token.kind === "string") args.push({ kind: "literal", value: token.text });
     else if (token.kind === "number") args.push({ kind: "literal", value: Number(token.text) });
-    else if (token.kind === "field") args.push({ kind: "field", from: ".", path: token.text === "." ? [] : token.text.slice(1).split(".") });
+    else if (token.kind === "field")
+      args.push({ kind: "field", from: ".", path: token.text === "." ? [] : token.text.slice(1).split(".") });
     else if (token.text.startsWith("$")) {
       const next = list[i + 1];
       const path = next?.kind === "field" && next.text !== "." ? next.text.slice(1).split(".") : [];
       if (path.length > 0) i++;
       args.push({ kind: "field", from: token.text, path });
-    } else if (["true", "false", "nil"].includes(token.text)) args.push({ kind: "literal", value: token.text === "nil" ? null : token.text === "true" });
-    else if (isTemplateFunction(token.text)) args.push({ kind: "pipe", pipe: [{ name: token.text, args: [] }], path: [] });
+    } else if (["true", "false", "nil"].includes(token.text))
+      args.push({ kind: "literal", value: token.text === "nil" ? null : token.text === "true" });
+    else if (isTemplateFunction(token.text))
+      args.push({ kind: "pipe", pipe: [{ name: token.text, args: [] }], path: [] });
     else throw new TemplateError(`function ${JSON.stringify(token.text)} is not supported`, line);
   }
   if (!named && args.length !== 1) throw new TemplateError("a value is not a function", line);
@@ -247,7 +273,10 @@ function commandOf(list: readonly Token[], line: number, depth: number): Command
 }
 
 /** Parses a template. Throws TemplateError with the line, also for a function that is not supported. */
-export function parseTemplate(source: string, o: { readonly leftDelim?: string; readonly rightDelim?: string } = {}): readonly TemplateNode[] {
+export function parseTemplate(
+  source: string,
+  o: { readonly leftDelim?: string; readonly rightDelim?: string } = {},
+): readonly TemplateNode[] {
   if (source.length > MAX_SOURCE) throw new TemplateError(`text is longer than ${MAX_SOURCE} characters`, 0);
   return new Parser(pieces(source, o.leftDelim || "{{", o.rightDelim || "}}")).all();
 }

@@ -11,7 +11,12 @@ const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
  */
 export async function readBelow(place: TaskPlace, maxBytes: number): Promise<string | undefined> {
   const names = place.path.split("/").filter((name) => name !== "" && name !== ".");
-  if (names.length === 0 || names.includes("..")) throw new AllocDirError("PATH_ESCAPES", `Path escapes the alloc directory: ${JSON.stringify(place.path)}`, place.path);
+  if (names.length === 0 || names.includes(".."))
+    throw new AllocDirError(
+      "PATH_ESCAPES",
+      `Path escapes the alloc directory: ${JSON.stringify(place.path)}`,
+      place.path,
+    );
   const opened: FileHandle[] = [];
   try {
     let at = await open(place.root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);

@@ -1,4 +1,11 @@
-import { callFunction, shown, truthy, variableField, type TemplateData, type TemplateValue } from "./template-functions.ts";
+import {
+  callFunction,
+  shown,
+  truthy,
+  variableField,
+  type TemplateData,
+  type TemplateValue,
+} from "./template-functions.ts";
 import { TemplateError, type Operand, type Pipe, type TemplateNode } from "./template-tree.ts";
 
 const MAX_OUTPUT = 16 * 2 ** 20;
@@ -35,7 +42,8 @@ class Renderer {
         else if (node.kind === "range") this.#range(node, dot, scope);
         else this.#choose(node, dot, scope);
       } catch (cause) {
-        if (cause instanceof TemplateError && cause.line === 0 && node.kind !== "text") throw new TemplateError(cause.detail, node.line);
+        if (cause instanceof TemplateError && cause.line === 0 && node.kind !== "text")
+          throw new TemplateError(cause.detail, node.line);
         throw cause;
       }
     }
@@ -100,14 +108,23 @@ class Renderer {
       } else if (command.name === "and" || command.name === "or") {
         value = this.#shortCircuit(command.name, command.args, last, dot, scope);
       } else {
-        value = this.#call(command.name, [...command.args.map((operand) => this.#operand(operand, dot, scope)), ...last]);
+        value = this.#call(command.name, [
+          ...command.args.map((operand) => this.#operand(operand, dot, scope)),
+          ...last,
+        ]);
       }
     }
     return value;
   }
 
   /** Stops at the first argument that decides, as Go does: later ones may not be meant to be looked at. */
-  #shortCircuit(name: "and" | "or", args: readonly Operand[], last: readonly TemplateValue[], dot: TemplateValue, scope: Scope): TemplateValue {
+  #shortCircuit(
+    name: "and" | "or",
+    args: readonly Operand[],
+    last: readonly TemplateValue[],
+    dot: TemplateValue,
+    scope: Scope,
+  ): TemplateValue {
     if (args.length + last.length === 0) throw new TemplateError(`${name}: expected at least 1 argument, got 0`, 0);
     let value: TemplateValue = null;
     for (const operand of args) {
@@ -118,7 +135,12 @@ class Renderer {
   }
 
   #call(name: string, args: readonly TemplateValue[]): TemplateValue {
-    this.#spend(args.reduce<number>((sum, a) => sum + (typeof a === "string" ? a.length / 256 : Array.isArray(a) ? a.length : 1), 1));
+    this.#spend(
+      args.reduce<number>(
+        (sum, a) => sum + (typeof a === "string" ? a.length / 256 : Array.isArray(a) ? a.length : 1),
+        1,
+      ),
+    );
     try {
       return callFunction(name, this.#data, args);
     } catch (cause) {
@@ -139,10 +161,12 @@ class Renderer {
   #path(value: TemplateValue, path: readonly string[]): TemplateValue {
     let at = value;
     for (const name of path) {
-      if (at !== null && (typeof at !== "object" || Array.isArray(at))) throw new TemplateError(`can't evaluate field ${name} in ${JSON.stringify(shown(at).slice(0, 40))}`, 0);
+      if (at !== null && (typeof at !== "object" || Array.isArray(at)))
+        throw new TemplateError(`can't evaluate field ${name} in ${JSON.stringify(shown(at).slice(0, 40))}`, 0);
       const map = at as Record<string, TemplateValue> | null;
       const found = map === null ? undefined : Object.hasOwn(map, name) ? map[name] : variableField(map, name);
-      if (found === undefined && this.#strict) throw new TemplateError(`map has no entry for key ${JSON.stringify(name)}`, 0);
+      if (found === undefined && this.#strict)
+        throw new TemplateError(`map has no entry for key ${JSON.stringify(name)}`, 0);
       at = found ?? null;
     }
     return at;
@@ -152,7 +176,11 @@ class Renderer {
 const child = (outer: Scope): Scope => ({ values: new Map(), outer });
 
 /** Renders a tree. `strict` makes an unknown key an error. Bounded in steps and output. Throws TemplateError. */
-export function renderTemplate(tree: readonly TemplateNode[], data: TemplateData, o: { readonly strict: boolean }): string {
+export function renderTemplate(
+  tree: readonly TemplateNode[],
+  data: TemplateData,
+  o: { readonly strict: boolean },
+): string {
   const renderer = new Renderer(data, o.strict);
   renderer.run(tree, null, { values: new Map([["$", null]]), outer: undefined });
   return renderer.text;

@@ -1,7 +1,13 @@
 import { TemplateError } from "./template-tree.ts";
 
 /** A value of a template. */
-export type TemplateValue = null | boolean | number | string | readonly TemplateValue[] | { readonly [key: string]: TemplateValue };
+export type TemplateValue =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly TemplateValue[]
+  | { readonly [key: string]: TemplateValue };
 
 /** Where a template's values come from. */
 export interface TemplateData {
@@ -43,20 +49,29 @@ type Fn = (data: TemplateData, ...args: TemplateValue[]) => TemplateValue;
 export function shown(value: TemplateValue): string {
   if (value === null) return "<no value>";
   if (Array.isArray(value)) return `[${value.map(shown).join(" ")}]`;
-  if (typeof value === "object") return `map[${Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)).map(([k, v]) => `${k}:${shown(v)}`).join(" ")}]`;
+  if (typeof value === "object")
+    return `map[${Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([k, v]) => `${k}:${shown(v)}`)
+      .join(" ")}]`;
   return String(value);
 }
 
 /** Go's idea of an empty value. */
 export const truthy = (value: TemplateValue): boolean =>
-  Array.isArray(value) ? value.length > 0 : value !== null && typeof value === "object" ? Object.keys(value).length > 0 : Boolean(value);
+  Array.isArray(value)
+    ? value.length > 0
+    : value !== null && typeof value === "object"
+      ? Object.keys(value).length > 0
+      : Boolean(value);
 
 const text = (value: TemplateValue | undefined, fn: string): string => {
   if (typeof value !== "string") throw new Error(`${fn}: expected a string, got ${shown(value ?? null)}`);
   return value;
 };
 const compared = (a: TemplateValue, b: TemplateValue, fn: string): number => {
-  if (typeof a !== typeof b || (typeof a !== "number" && typeof a !== "string")) throw new Error(`${fn}: ${shown(a)} and ${shown(b ?? null)} cannot be compared`);
+  if (typeof a !== typeof b || (typeof a !== "number" && typeof a !== "string"))
+    throw new Error(`${fn}: ${shown(a)} and ${shown(b ?? null)} cannot be compared`);
   return a < (b as typeof a) ? -1 : a > (b as typeof a) ? 1 : 0;
 };
 
@@ -64,7 +79,8 @@ function index(value: TemplateValue, ...path: TemplateValue[]): TemplateValue {
   let at = value;
   for (const key of path) {
     if (Array.isArray(at) && typeof key === "number") at = (at as readonly TemplateValue[])[key] ?? null;
-    else if (at !== null && typeof at === "object" && typeof key === "string") at = Object.hasOwn(at, key) ? ((at as Record<string, TemplateValue>)[key] ?? null) : null;
+    else if (at !== null && typeof at === "object" && typeof key === "string")
+      at = Object.hasOwn(at, key) ? ((at as Record<string, TemplateValue>)[key] ?? null) : null;
     else throw new Error(`index: ${shown(at)} has no ${shown(key)}`);
   }
   return at;
@@ -72,15 +88,31 @@ function index(value: TemplateValue, ...path: TemplateValue[]): TemplateValue {
 
 function printf(format: string, args: readonly TemplateValue[]): string {
   let next = 0;
-  return format.replace(/%(?:%|([-0 ]?)(\d{0,4})(?:\.(\d{1,2}))?([a-zA-Z])|)/g, (all, flag: string | undefined, width: string | undefined, digits: string | undefined, verb: string | undefined) => {
-    if (all === "%%") return "%";
-    if (verb === undefined || !"vsdqtf".includes(verb)) throw new Error(`printf: ${JSON.stringify(format.slice(0, 40))} has a verb that is not supported`);
-    if (next >= args.length) throw new Error(`printf: ${JSON.stringify(format.slice(0, 40))} has more verbs than values`);
-    const value = args[next++] ?? null;
-    const plain = verb === "q" ? JSON.stringify(shown(value)) : verb === "f" ? number(value, "printf").toFixed(Number(digits ?? 6)) : shown(value);
-    const size = Number(width ?? 0);
-    return flag === "-" ? plain.padEnd(size) : plain.padStart(size, flag === "0" && verb !== "s" ? "0" : " ");
-  });
+  return format.replace(
+    /%(?:%|([-0 ]?)(\d{0,4})(?:\.(\d{1,2}))?([a-zA-Z])|)/g,
+    (
+      all,
+      flag: string | undefined,
+      width: string | undefined,
+      digits: string | undefined,
+      verb: string | undefined,
+    ) => {
+      if (all === "%%") return "%";
+      if (verb === undefined || !"vsdqtf".includes(verb))
+        throw new Error(`printf: ${JSON.stringify(format.slice(0, 40))} has a verb that is not supported`);
+      if (next >= args.length)
+        throw new Error(`printf: ${JSON.stringify(format.slice(0, 40))} has more verbs than values`);
+      const value = args[next++] ?? null;
+      const plain =
+        verb === "q"
+          ? JSON.stringify(shown(value))
+          : verb === "f"
+            ? number(value, "printf").toFixed(Number(digits ?? 6))
+            : shown(value);
+      const size = Number(width ?? 0);
+      return flag === "-" ? plain.padEnd(size) : plain.padStart(size, flag === "0" && verb !== "s" ? "0" : " ");
+    },
+  );
 }
 
 const number = (value: TemplateValue | undefined, fn: string): number => {
@@ -96,7 +128,10 @@ const bounded = (length: number, fn: string): void => {
 function join(by: string, list: TemplateValue | undefined): string {
   if (!Array.isArray(list)) throw new Error("join: expected a list");
   const parts = (list as readonly TemplateValue[]).map(shown);
-  bounded(parts.reduce((sum, part) => sum + part.length + by.length, 0), "join");
+  bounded(
+    parts.reduce((sum, part) => sum + part.length + by.length, 0),
+    "join",
+  );
   return parts.join(by);
 }
 
@@ -128,7 +163,10 @@ const FUNCTIONS: Readonly<Record<string, Fn>> = {
   replaceAll: (_, from, to, s) => replaceAll(text(from, "replaceAll"), text(to, "replaceAll"), text(s, "replaceAll")),
   split: (_, by, s) => text(s, "split").split(text(by, "split")),
   join: (_, by, list) => join(text(by, "join"), list),
-  contains: (_, wanted, s) => (Array.isArray(s) ? (s as readonly TemplateValue[]).includes(wanted as TemplateValue) : text(s, "contains").includes(text(wanted, "contains"))),
+  contains: (_, wanted, s) =>
+    Array.isArray(s)
+      ? (s as readonly TemplateValue[]).includes(wanted as TemplateValue)
+      : text(s, "contains").includes(text(wanted, "contains")),
   base64Encode: (_, s) => Buffer.from(text(s, "base64Encode")).toString("base64"),
   base64Decode: (_, s) => base64Decode(text(s, "base64Decode")),
   toJSON: (_, value) => JSON.stringify(value),
@@ -166,7 +204,8 @@ export const isTemplateFunction = (name: string): boolean => Object.hasOwn(FUNCT
 export function callFunction(name: string, data: TemplateData, args: readonly TemplateValue[]): TemplateValue {
   const fn = FUNCTIONS[name] as Fn;
   const wanted = fn.length - 1;
-  if (args.length < wanted || (args.length > wanted && !VARIADIC.has(name))) throw new Error(`${name}: expected ${wanted} ${wanted === 1 ? "argument" : "arguments"}, got ${args.length}`);
+  if (args.length < wanted || (args.length > wanted && !VARIADIC.has(name)))
+    throw new Error(`${name}: expected ${wanted} ${wanted === 1 ? "argument" : "arguments"}, got ${args.length}`);
   const result = fn(data, ...args);
   if (typeof result === "string") bounded(result.length, name);
   return result;

@@ -45,10 +45,14 @@ export class TemplateSet {
   }
 
   /** Reads and parses. Throws TemplateError; a source file that cannot be read throws what reading it gave. */
-  static async load(templates: readonly Template[], o: { readonly taskDir: TaskDir; readonly replace: (text: string) => string }): Promise<TemplateSet> {
+  static async load(
+    templates: readonly Template[],
+    o: { readonly taskDir: TaskDir; readonly replace: (text: string) => string },
+  ): Promise<TemplateSet> {
     const parsed: Parsed[] = [];
     for (const template of templates) {
-      const source = template.EmbeddedTmpl || (await readSource(placeInTask(template.SourcePath, o), template.SourcePath));
+      const source =
+        template.EmbeddedTmpl || (await readSource(placeInTask(template.SourcePath, o), template.SourcePath));
       const tree = parseTemplate(source, { leftDelim: template.LeftDelim, rightDelim: template.RightDelim });
       parsed.push({ template, tree, place: placeInTask(template.DestPath, o) });
     }
@@ -61,7 +65,9 @@ export class TemplateSet {
    */
   async render(source: RenderSource, o: { readonly known: boolean }): Promise<Rendering> {
     const missing = new Set<string>();
-    const texts = this.#parsed.map((p) => (p.template.Once && this.#written.has(p) ? (this.#written.get(p) as string) : this.#text(p, source, missing)));
+    const texts = this.#parsed.map((p) =>
+      p.template.Once && this.#written.has(p) ? (this.#written.get(p) as string) : this.#text(p, source, missing),
+    );
     if (missing.size > 0) return { changed: [], missing: [...missing].sort(), env: {} };
     const changed: Template[] = [];
     let env: Record<string, string> = {};
@@ -106,9 +112,12 @@ async function readSource(place: TaskPlace, shown: string): Promise<string> {
 
 async function writeFile(p: Parsed, text: string): Promise<void> {
   const { template, place } = p;
-  await using file = await createFileBelow(place.root, place.path, { mode: Number.parseInt(template.Perms || "0644", 8) & 0o777 });
+  await using file = await createFileBelow(place.root, place.path, {
+    mode: Number.parseInt(template.Perms || "0644", 8) & 0o777,
+  });
   await file.handle.writeFile(text);
-  if (template.Uid !== null || template.Gid !== null) await file.handle.chown(ownerId(template.Uid), ownerId(template.Gid));
+  if (template.Uid !== null || template.Gid !== null)
+    await file.handle.chown(ownerId(template.Uid), ownerId(template.Gid));
   await file.commit();
 }
 
@@ -125,7 +134,12 @@ export function parseEnvFile(text: string): Record<string, string> {
     if (m === null) throw new TemplateError(`${JSON.stringify(line.slice(0, 40))} is not a KEY=value line`, i + 1);
     const value = m[2] as string;
     const quoted = /^(["'])(.*)\1$/.exec(value);
-    env[m[1] as string] = quoted === null ? value : quoted[1] === '"' ? (quoted[2] as string).replace(/\\n/g, "\n").replace(/\\(["\\])/g, "$1") : (quoted[2] as string);
+    env[m[1] as string] =
+      quoted === null
+        ? value
+        : quoted[1] === '"'
+          ? (quoted[2] as string).replace(/\\n/g, "\n").replace(/\\(["\\])/g, "$1")
+          : (quoted[2] as string);
   }
   return env;
 }
