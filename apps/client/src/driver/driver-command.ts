@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { DriverCommand } from "./driver-process.ts";
 
 /** Keeps the process small: it lives as long as any task, and its young garbage is tiny. */
-const SMALL_HEAP = ["--max-semi-space-size=1"];
+const SMALL_HEAP = ["--max-semi-space-size=1", "--initial-old-space-size=4"];
 
 /** The built entry beside this module, or, when the sources themselves run, the source through tsx. */
 export function defaultDriverCommand(): DriverCommand {

@@ -10,9 +10,13 @@ export async function persist<T>(
   signal: AbortSignal = AbortSignal.timeout(60_000),
 ): Promise<T> {
   let newerThan = 0;
+  let manager = drivers();
   for (;;) {
     try {
-      const instance = await drivers().dispense("raw_exec", { signal, newerThan });
+      // generations count within one agent's life
+      if (manager !== drivers()) newerThan = 0;
+      manager = drivers();
+      const instance = await manager.dispense("raw_exec", { signal, newerThan });
       newerThan = 0;
       try {
         if (recover !== undefined) await instance.plugin.recoverTask(recover, signal);

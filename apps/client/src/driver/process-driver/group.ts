@@ -132,22 +132,22 @@ function killMarked(taskId: string): number {
   return Math.max(pids.length, again.length);
 }
 
-/** Processes whose environment carries the marker. Those of other users may be invisible. */
-function markedProcesses(taskId: string): number[] {
+/** Whether a process's environment carries the marker of the task. That of another user may be invisible. */
+export function isMarked(pid: number, taskId: string): boolean {
   const marker = Buffer.from(`\0${MARKER}=${taskId}\0`);
-  const found: number[] = [];
-  for (const name of readdirSync("/proc")) {
-    if (!/^[1-9][0-9]*$/.test(name)) continue;
-    try {
-      const environ = readFileSync(`/proc/${name}/environ`);
-      if (environ.includes(marker) || environ.subarray(0, marker.length - 1).equals(marker.subarray(1))) {
-        found.push(Number(name));
-      }
-    } catch {
-      // gone, or not ours
-    }
+  try {
+    const environ = readFileSync(`/proc/${pid}/environ`);
+    return environ.includes(marker) || environ.subarray(0, marker.length - 1).equals(marker.subarray(1));
+  } catch {
+    return false;
   }
-  return found.filter((pid) => pid > 1 && pid !== process.pid);
+}
+
+function markedProcesses(taskId: string): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^[1-9][0-9]*$/.test(name))
+    .map(Number)
+    .filter((pid) => pid > 1 && pid !== process.pid && isMarked(pid, taskId));
 }
 
 function cgroupMembers(folder: string): number[] {

@@ -3,7 +3,7 @@ import { type Clock, sleep } from "@outrider/backoff";
 import type { Logger } from "@outrider/foundation";
 import { RecoverableError, TaskNotFoundError } from "@outrider/plugin-driver";
 import type { CgroupMounts } from "./cgroup-mounts.ts";
-import { killMembers, oomKilled, removeGroup, removeParents } from "./group.ts";
+import { isMarked, killMembers, oomKilled, removeGroup, removeParents } from "./group.ts";
 import { isAlive, readProcStat, signalProcess, UNKNOWN_START } from "./identity.ts";
 import { fence } from "./fence.ts";
 import { Launcher, type LaunchPlan } from "./launcher.ts";
@@ -297,12 +297,14 @@ export class Supervisor {
   }
 }
 
-/** The command's own session is there (with bash: its own group), or it has ended already. */
-function isRunning(record: TaskRecord, bash: boolean): boolean {
-  const { task, exit } = record;
+/**
+ * The child has left the shell, and so has read all of its spec, or it has ended already. With bash it leads its group from the fork on, which
+ * proves nothing: there the environment tells.
+ */
+function isRunning({ task, exit, hasEnded, meta }: TaskRecord, bash: boolean): boolean {
   if (task === undefined) return false;
-  if (exit !== undefined || record.hasEnded || task.startTime === UNKNOWN_START) return true;
+  if (exit !== undefined || hasEnded || task.startTime === UNKNOWN_START) return true;
   const stat = readProcStat(task.pid);
   if (stat === undefined || stat.startTime !== task.startTime || stat.state === "Z") return true;
-  return (bash ? stat.group : stat.session) === task.pid;
+  return bash ? isMarked(task.pid, meta.id) : stat.session === task.pid;
 }
