@@ -78,14 +78,14 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
   const metrics = new MetricsRegistry({ clock, host: config.nodeName });
   const drivers = stack.use(
     deps.drivers ??
-      (await createDriverManager({
+      createDriverManager({
         dataDir: dir.root,
         logger,
         clock,
         random,
         driverCommand: deps.driverCommand ?? ownDriverCommand(),
         build: version,
-      })),
+      }),
   );
   const server = createEmbeddedServer({
     store: serverStore,

@@ -66,6 +66,7 @@ export class FakeRunner implements AllocRunner<AllocDir> {
     await this.#config.prevAllocs?.wait(new AbortController().signal);
     if (this.#status === "running") {
       await this.#report();
+      await this.#exit();
       return this.waitDone;
     }
     if (this.#alloc.DesiredStatus !== "run" || this.#status !== "pending") {
@@ -76,9 +77,13 @@ export class FakeRunner implements AllocRunner<AllocDir> {
     if (this.#behaviour.healthy !== undefined)
       this.#health = { Healthy: this.#behaviour.healthy, Timestamp: this.#now(), Canary: false, ModifyIndex: 0 };
     await this.#report();
-    if (this.#behaviour.exitCode !== undefined)
-      await this.end(this.#behaviour.exitCode === 0 ? "complete" : "failed", this.#behaviour.exitCode !== 0);
+    await this.#exit();
     return this.waitDone;
+  }
+
+  async #exit(): Promise<void> {
+    const { exitCode } = this.#behaviour;
+    if (exitCode !== undefined) await this.end(exitCode === 0 ? "complete" : "failed", exitCode !== 0);
   }
 
   /** Ends all tasks. */
