@@ -9,7 +9,7 @@ import {
 import { TemplateError, type Operand, type Pipe, type TemplateNode } from "./template-tree.ts";
 
 const MAX_OUTPUT = 16 * 2 ** 20;
-const MAX_STEPS = 1_000_000;
+const MAX_STEPS = 250_000;
 
 /** Names with their values, the inner ones first. */
 interface Scope {
@@ -91,6 +91,7 @@ class Renderer {
     if (value !== null && typeof value !== "object") throw new TemplateError(`range cannot go over ${shown(value)}`, 0);
     if (entries.length === 0) return this.run(node.otherwise, dot, child(scope));
     for (const [key, item] of entries) {
+      this.#spend(1);
       const inner = child(scope);
       if (node.key !== undefined) inner.values.set(node.key, key);
       if (node.value !== undefined) inner.values.set(node.value, item);
