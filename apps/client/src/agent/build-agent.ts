@@ -1,5 +1,3 @@
-import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { createLocalAllocDir } from "@outrider/allocdir-interface/local";
 import type { AllocDir } from "@outrider/allocdir-interface";
 import type { AllocRunnerConfig } from "@outrider/alloc-runner";
@@ -9,6 +7,7 @@ import { createHookTelemetry } from "@outrider/hook-telemetry";
 import { encodeConfig } from "@outrider/plugin-driver/host";
 import { createAllocRunner } from "../alloc/index.ts";
 import { createDriverManager, type ClientDrivers } from "../driver/create-driver-manager.ts";
+import { defaultDriverCommand } from "../driver/driver-command.ts";
 import type { DriverCommand } from "../driver/driver-process.ts";
 import {
   allResources,
@@ -83,7 +82,7 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
         logger,
         clock,
         random,
-        driverCommand: deps.driverCommand ?? ownDriverCommand(),
+        driverCommand: deps.driverCommand ?? defaultDriverCommand(),
         build: version,
       }),
   );
@@ -201,17 +200,6 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
   });
 
   return new RunningAgent({ logger, stack, http, server, nodeId: identity.id, startNode });
-}
-
-/** The driver process is another entry of this package. */
-function ownDriverCommand(): DriverCommand {
-  const candidates = ["./driver-main.js", "../../dist/driver-main.js"].map((path) =>
-    fileURLToPath(new URL(path, import.meta.url)),
-  );
-  return {
-    command: process.execPath,
-    args: [candidates.find((path) => existsSync(path)) ?? (candidates[0] as string)],
-  };
 }
 
 function parseHcl(source: string): unknown {
