@@ -1,5 +1,6 @@
 import type { AckState, AllocRunner, AllocRunnerConfig, AllocUpdate, PreviousAllocs } from "@outrider/alloc-runner";
 import type { AllocDir } from "@outrider/allocdir-interface";
+import { isOutriderError } from "@outrider/foundation";
 import type { Allocation } from "@outrider/nomad-structs";
 import { isClientTerminal } from "@outrider/nomad-structs";
 import { ackKey, allocKey, allocPrefix, ALLOCATIONS_PREFIX } from "./client-keys.ts";
@@ -111,7 +112,7 @@ export class AllocRegistry {
     return runner;
   }
 
-  /** Starts a new allocation, or reports why it cannot be. */
+  /** Starts a new allocation, or reports why it cannot be. Rejects when its state cannot be kept now, but may be later. */
   async add(alloc: Allocation): Promise<void> {
     if (this.#runners.has(alloc.ID)) return;
     try {
@@ -120,6 +121,7 @@ export class AllocRegistry {
       this.#runners.set(alloc.ID, runner);
       this.#run(runner);
     } catch (reason) {
+      if (isOutriderError(reason) && reason.recoverable && reason.code.startsWith("ERR_OUTRIDER_STATE_")) throw reason;
       this.#markInvalid(alloc, reason);
       await this.#o.state.write({ deletePrefix: [allocPrefix(alloc.ID)] }).catch(() => undefined);
     }

@@ -55,10 +55,13 @@ export class AllocWatcher {
       await sleep(2000 + staggered(2000, this.#o.random), { signal, clock: this.#o.clock });
       return;
     }
-    this.#index = desired.index;
     this.#removeMissing(desired.allocs);
-    await Promise.all(allocs.map((alloc) => this.#apply(alloc)));
+    const results = await Promise.allSettled(allocs.map((alloc) => this.#apply(alloc)));
     this.#hooks.contacted();
+    // What a full disk kept from starting is tried again: its index counts as not seen.
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+    this.#index = desired.index;
   }
 
   #isNew(id: string, index: number): boolean {

@@ -35,6 +35,9 @@ export function ensureSummary(tx: Tx, job: Job): void {
 /** Notes a new allocation (`before` undefined) or a changed client status. */
 export function countAlloc(tx: Tx, before: Allocation | undefined, after: Allocation): void {
   if (before !== undefined && before.ClientStatus === after.ClientStatus) return;
+  // Instances of a purged job say nothing of a later one with its name.
+  const job = tx.jobs.get(jobKey(after.Namespace, after.JobID));
+  if (job !== undefined && after.Job !== null && after.Job.CreateIndex !== job.CreateIndex) return;
   change(tx, after.Namespace, after.JobID, after.TaskGroup, (counts) => {
     const from = before === undefined ? undefined : FIELD[before.ClientStatus];
     const to = FIELD[after.ClientStatus];

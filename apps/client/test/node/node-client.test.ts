@@ -1,3 +1,4 @@
+import { OutriderError } from "@outrider/foundation";
 import { afterEach, describe, expect, it } from "vitest";
 import { FakeRunners } from "../agent/fake-runner.ts";
 import { alloc, NodeHarness } from "./harness.ts";
@@ -148,6 +149,23 @@ describe("what the server wants", () => {
     await h.start();
     h.link.want([alloc("a")]);
     await h.advance(2000);
+    expect(h.runners.all.has("a")).toBe(true);
+  });
+
+  it("is started later when the disk is full at first", async () => {
+    const h = await start();
+    const write = h.state.write.bind(h.state);
+    let full = true;
+    (h.state as { write: typeof write }).write = (batch) =>
+      full && Object.keys(batch.put ?? {}).some((key) => key.endsWith("/alloc"))
+        ? Promise.reject(new OutriderError("ERR_OUTRIDER_STATE_FULL", "no space", { recoverable: true }))
+        : write(batch);
+    h.link.want([alloc("a")]);
+    await h.advance(2500);
+    expect(h.runners.all.has("a")).toBe(false);
+    expect(h.node.registry.isInvalid("a")).toBe(false);
+    full = false;
+    await h.advance(1100);
     expect(h.runners.all.has("a")).toBe(true);
   });
 

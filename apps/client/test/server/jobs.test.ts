@@ -173,6 +173,9 @@ describe("jobs on the embedded server", () => {
     expect(h.allocs("web")[0]).toMatchObject({ DesiredStatus: "stop", DesiredTransition: { NoShutdownDelay: true } });
     await h.submit(jobBody("web"));
     expect(h.job("web").Version).toBe(0);
+    const [old] = h.allocs("web");
+    await h.report(old!, "complete");
+    expect(h.summary("web")).toMatchObject({ Starting: 1, Complete: 0 });
   });
 
   it("starts a stopped job again as a new version", async () => {

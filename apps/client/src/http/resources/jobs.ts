@@ -26,7 +26,6 @@ export function jobsResources(context: ApiContext): Resource[] {
       methods: change((request) => validateJob(context, request)),
     },
     { path: "/v1/jobs/parse", bodyLimit: JOB_BODY_LIMIT, methods: change((request) => parseJob(context, request)) },
-    { path: "/v1/jobs/statuses", methods: {} },
   ];
 }
 
