@@ -3,10 +3,10 @@ export class RunSignals {
   readonly #kill = new AbortController();
   readonly #shutdown = new AbortController();
   /** The task must end. */
-  readonly kill = this.#kill.signal;
+  readonly kill: AbortSignal = this.#kill.signal;
   /** The agent goes away; the task lives on. */
-  readonly shutdown = this.#shutdown.signal;
-  readonly either = AbortSignal.any([this.kill, this.shutdown]);
+  readonly shutdown: AbortSignal = this.#shutdown.signal;
+  readonly either: AbortSignal = AbortSignal.any([this.kill, this.shutdown]);
 
   setKill(): void {
     this.#kill.abort(new DOMException("the task is being stopped", "AbortError"));
