@@ -10,6 +10,6 @@ export interface Mounter {
   mountTmpfs(target: string, sizeMB: number): Promise<void>;
   /** Takes the topmost mount off a directory; `lazy` detaches it even when busy. Rejects with code EBUSY when busy. */
   unmount(target: string, o?: { readonly lazy?: boolean }): Promise<void>;
-  /** Every mount of this process's namespace, oldest first. */
-  list(): Promise<MountEntry[]>;
+  /** The mounts at or below a directory, in this process's namespace, oldest first. */
+  list(below: string): Promise<MountEntry[]>;
 }

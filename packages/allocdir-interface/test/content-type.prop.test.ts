@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { sniffContentType } from "../src/content-type.ts";
 
-const of = (head: string | number[], name = "f"): string => sniffContentType(name, typeof head === "string" ? Buffer.from(head, "latin1") : Uint8Array.from(head));
+const of = (head: string | number[], name = "f"): string =>
+  sniffContentType(name, typeof head === "string" ? Buffer.from(head, "latin1") : Uint8Array.from(head));
 
 it.each([
   ["  <!DOCTYPE HTML>", "text/html; charset=utf-8"],

@@ -17,7 +17,9 @@ it("makes folders and the file with their modes, visible only when it is whole",
     process.umask(before);
   }
   expect(readFileSync(join(root, "local/a/b.txt"), "utf8")).toBe("hello");
-  expect([statSync(join(root, "local/a/b.txt")).mode & 0o777, statSync(join(root, "local/a")).mode & 0o777]).toEqual([0o640, 0o777]);
+  expect([statSync(join(root, "local/a/b.txt")).mode & 0o777, statSync(join(root, "local/a")).mode & 0o777]).toEqual([
+    0o640, 0o777,
+  ]);
   expect(readdirSync(join(root, "local/a"))).toEqual(["b.txt"]);
 });
 
@@ -40,14 +42,18 @@ it("replaces a file or a link by name and leaves nothing of an abandoned one", a
 
 it.each(["../x", "local/../../x", "", ".", "local/.."])("refuses %j", async (path) => {
   await using t = await tempAlloc();
-  await expect(createFileBelow(join(t.alloc.allocDirPath, "web"), path, { mode: 0o600 })).rejects.toMatchObject({ code: "ERR_OUTRIDER_ALLOCDIR_PATH_ESCAPES" });
+  await expect(createFileBelow(join(t.alloc.allocDirPath, "web"), path, { mode: 0o600 })).rejects.toMatchObject({
+    code: "ERR_OUTRIDER_ALLOCDIR_PATH_ESCAPES",
+  });
 });
 
 it("goes through no link that a task planted, and says what is in the way", async () => {
   await using t = await tempAlloc();
   const root = join(t.alloc.allocDirPath, "web");
   symlinkSync("/tmp", join(root, "local/out"));
-  await expect(createFileBelow(root, "local/out/evil", { mode: 0o600 })).rejects.toMatchObject({ code: "ERR_OUTRIDER_ALLOCDIR_NOT_DIRECTORY" });
+  await expect(createFileBelow(root, "local/out/evil", { mode: 0o600 })).rejects.toMatchObject({
+    code: "ERR_OUTRIDER_ALLOCDIR_NOT_DIRECTORY",
+  });
   expect(existsSync("/tmp/evil")).toBe(false);
   mkdirSync(join(root, "local/dir/full"), { recursive: true });
   await using file = await createFileBelow(root, "local/dir", { mode: 0o600 });

@@ -22,26 +22,41 @@ describe("the file API on a hostile tree", () => {
       ["link", "L", false],
       ["page", "-", false],
     ]);
-    expect(await t.alloc.stat("/web//local/./link")).toMatchObject({ Name: "page", Size: 9, ContentType: "text/html; charset=utf-8", ModTime: "2023-11-14T22:13:20.25Z" });
+    expect(await t.alloc.stat("/web//local/./link")).toMatchObject({
+      Name: "page",
+      Size: 9,
+      ContentType: "text/html; charset=utf-8",
+      ModTime: "2023-11-14T22:13:20.25Z",
+    });
     expect(await t.alloc.stat("web/local/b.json")).toMatchObject({ ContentType: "application/json" });
     expect(await t.alloc.stat("web/local/empty")).toMatchObject({ ContentType: "application/octet-stream" });
     expect(await t.alloc.stat("/")).toMatchObject({ Name: "/", IsDir: true, FileMode: "drwxr-xr-x" });
     expect(await t.alloc.stat("web/tmp")).toMatchObject({ FileMode: "dtrwxrwxrwx" });
   });
 
-  it.each(["..", "../x", "web/../../x", "web/local/../../../etc/passwd", "/../etc"])("refuses %j before it looks at any file", async (path) => {
-    await using t = await tempAlloc();
-    for (const ask of [() => t.alloc.list(path), () => t.alloc.stat(path), () => t.alloc.readAt(path, 0), () => t.alloc.identify(path)]) {
-      const call = ask();
-      await expect(call).rejects.toEqual(code("PATH_ESCAPES"));
-      await expect(call).rejects.toThrow(/Path escapes the alloc directory/);
-    }
-  });
+  it.each(["..", "../x", "web/../../x", "web/local/../../../etc/passwd", "/../etc"])(
+    "refuses %j before it looks at any file",
+    async (path) => {
+      await using t = await tempAlloc();
+      for (const ask of [
+        () => t.alloc.list(path),
+        () => t.alloc.stat(path),
+        () => t.alloc.readAt(path, 0),
+        () => t.alloc.identify(path),
+      ]) {
+        const call = ask();
+        await expect(call).rejects.toEqual(code("PATH_ESCAPES"));
+        await expect(call).rejects.toThrow(/Path escapes the alloc directory/);
+      }
+    },
+  );
 
   it("refuses paths that are no paths, and offsets that are no offsets", async () => {
     await using t = await tempAlloc();
-    for (const path of ["a\0b", "x".repeat(5000), "\ud800"]) await expect(t.alloc.stat(path)).rejects.toEqual(code("BAD_PATH"));
-    for (const offset of [-1, 1.5, Number.NaN, 2 ** 53]) await expect(t.alloc.readAt("web/local", offset)).rejects.toEqual(code("SEEK"));
+    for (const path of ["a\0b", "x".repeat(5000), "\ud800"])
+      await expect(t.alloc.stat(path)).rejects.toEqual(code("BAD_PATH"));
+    for (const offset of [-1, 1.5, Number.NaN, 2 ** 53])
+      await expect(t.alloc.readAt("web/local", offset)).rejects.toEqual(code("SEEK"));
   });
 
   it("takes a name that only begins with dots", async () => {
@@ -64,7 +79,8 @@ describe("the file API on a hostile tree", () => {
     symlinkSync("loop-a", join(local, "loop-b"));
     await using reader = await t.alloc.readAt("web/local/two-steps", 2);
     expect(Buffer.from(await reader.read(10)).toString()).toBe("ared");
-    for (const name of ["absolute", "up/passwd", "dangling-out"]) await expect(t.alloc.readAt(`web/local/${name}`, 0)).rejects.toEqual(code("PATH_ESCAPES"));
+    for (const name of ["absolute", "up/passwd", "dangling-out"])
+      await expect(t.alloc.readAt(`web/local/${name}`, 0)).rejects.toEqual(code("PATH_ESCAPES"));
     await expect(t.alloc.stat("web/local/dangling-in")).rejects.toEqual(code("NOT_FOUND"));
     await expect(t.alloc.stat("web/local/dangling-in")).rejects.toThrow(/no such file or directory/);
     await expect(t.alloc.stat("web/local/loop-a")).rejects.toEqual(code("LOOP"));
@@ -104,8 +120,12 @@ describe("the file API on a hostile tree", () => {
     execFileSync("mkfifo", [join(local, "fifo")]);
     const server = createServer().listen(join(local, "s"));
     await new Promise((resolve) => server.once("listening", resolve));
-    for (const name of ["fifo", "s"]) await expect(t.alloc.readAt(`web/local/${name}`, 0)).rejects.toEqual(code("NOT_REGULAR"));
-    expect(await t.alloc.stat("web/local/fifo")).toMatchObject({ FileMode: expect.stringMatching(/^p/), ContentType: "application/octet-stream" });
+    for (const name of ["fifo", "s"])
+      await expect(t.alloc.readAt(`web/local/${name}`, 0)).rejects.toEqual(code("NOT_REGULAR"));
+    expect(await t.alloc.stat("web/local/fifo")).toMatchObject({
+      FileMode: expect.stringMatching(/^p/),
+      ContentType: "application/octet-stream",
+    });
     await expect(t.alloc.readAt("web/local", 0)).rejects.toEqual(code("IS_DIRECTORY"));
     await expect(t.alloc.list("web/local/fifo")).rejects.toEqual(code("NOT_DIRECTORY"));
     await expect(t.alloc.stat("web/local/fifo/x")).rejects.toEqual(code("NOT_DIRECTORY"));

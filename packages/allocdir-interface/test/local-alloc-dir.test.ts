@@ -27,7 +27,7 @@ function fakeMounter(busy: Set<string> = new Set()): Mounter & { mounts: MountEn
       calls.push(`unmount ${target.split("/").pop()}${o?.lazy ? " lazy" : ""}`);
       return Promise.resolve();
     },
-    list: () => Promise.resolve([...mounts]),
+    list: (below) => Promise.resolve(mounts.filter((m) => m.target === below || m.target.startsWith(`${below}/`))),
   };
 }
 
@@ -38,7 +38,17 @@ describe("the local layout", () => {
       await using t = await tempAlloc();
       const base = t.alloc.allocDirPath;
       expect(modeOf(base)).toBe(0o755);
-      for (const dir of ["alloc", "alloc/data", "alloc/logs", "alloc/tmp", "web", "web/local", "web/secrets", "web/private"]) expect([dir, modeOf(join(base, dir))]).toEqual([dir, 0o777]);
+      for (const dir of [
+        "alloc",
+        "alloc/data",
+        "alloc/logs",
+        "alloc/tmp",
+        "web",
+        "web/local",
+        "web/secrets",
+        "web/private",
+      ])
+        expect([dir, modeOf(join(base, dir))]).toEqual([dir, 0o777]);
       expect(modeOf(join(base, "web/tmp"))).toBe(0o1777);
     } finally {
       process.umask(before);
@@ -49,20 +59,35 @@ describe("the local layout", () => {
     await using t = await tempAlloc();
     const dir = t.alloc.getTaskDir("web");
     const base = t.alloc.allocDirPath;
-    expect(dir).toMatchObject({ name: "web", allocDir: base, dir: join(base, "web"), sharedAllocDir: join(base, "alloc"), logDir: join(base, "alloc/logs"), localDir: join(base, "web/local"), secretsDir: join(base, "web/secrets") });
+    expect(dir).toMatchObject({
+      name: "web",
+      allocDir: base,
+      dir: join(base, "web"),
+      sharedAllocDir: join(base, "alloc"),
+      logDir: join(base, "alloc/logs"),
+      localDir: join(base, "web/local"),
+      secretsDir: join(base, "web/secrets"),
+    });
     expect(t.alloc).toMatchObject({ allocId: ALLOC_ID, shareDirPath: join(base, "alloc"), state: "built" });
     expect(t.alloc.newTaskDir({ name: "web" })).toBe(dir);
     expect(t.alloc.getTaskDir("nope")).toBeUndefined();
   });
 
-  it.each(["", ".", "..", "alloc", "a/b", "a\\b", "a\0b", "a\nb", "\u001b[31m", "x".repeat(201), "\ud800"])("refuses the task name %j before any file is made", async (name) => {
-    await using t = await tempAlloc({ tasks: [] });
-    expect(() => t.alloc.newTaskDir({ name })).toThrow(expect.objectContaining({ code: "ERR_OUTRIDER_ALLOCDIR_BAD_NAME" }));
-    expect(readdirSync(t.alloc.allocDirPath)).toEqual(["alloc"]);
-  });
+  it.each(["", ".", "..", "alloc", "a/b", "a\\b", "a\0b", "a\nb", "\u001b[31m", "x".repeat(201), "\ud800"])(
+    "refuses the task name %j before any file is made",
+    async (name) => {
+      await using t = await tempAlloc({ tasks: [] });
+      expect(() => t.alloc.newTaskDir({ name })).toThrow(
+        expect.objectContaining({ code: "ERR_OUTRIDER_ALLOCDIR_BAD_NAME" }),
+      );
+      expect(readdirSync(t.alloc.allocDirPath)).toEqual(["alloc"]);
+    },
+  );
 
   it("refuses an allocation id that is not a UUID", () => {
-    expect(() => createLocalAllocDir({ allocId: "../x", root: "/nonexistent" })).toThrow(expect.objectContaining({ code: "ERR_OUTRIDER_ALLOCDIR_BAD_NAME" }));
+    expect(() => createLocalAllocDir({ allocId: "../x", root: "/nonexistent" })).toThrow(
+      expect.objectContaining({ code: "ERR_OUTRIDER_ALLOCDIR_BAD_NAME" }),
+    );
   });
 
   it("keeps content when it is built again, and refuses to act through a link", async () => {
@@ -73,8 +98,12 @@ describe("the local layout", () => {
     await t.alloc.getTaskDir("web")?.build({ isolation: "none" });
     expect(existsSync(join(base, "web/local/kept"))).toBe(true);
     symlinkSync("/tmp", join(base, "evil"));
-    await expect(t.alloc.newTaskDir({ name: "evil" }).build({ isolation: "none" })).rejects.toMatchObject({ code: "ERR_OUTRIDER_ALLOCDIR_NOT_DIRECTORY" });
-    await expect(t.alloc.getTaskDir("web")?.build({ isolation: "unveil" })).rejects.toMatchObject({ code: "ERR_OUTRIDER_ALLOCDIR_UNSUPPORTED_ISOLATION" });
+    await expect(t.alloc.newTaskDir({ name: "evil" }).build({ isolation: "none" })).rejects.toMatchObject({
+      code: "ERR_OUTRIDER_ALLOCDIR_NOT_DIRECTORY",
+    });
+    await expect(t.alloc.getTaskDir("web")?.build({ isolation: "unveil" })).rejects.toMatchObject({
+      code: "ERR_OUTRIDER_ALLOCDIR_UNSUPPORTED_ISOLATION",
+    });
   });
 
   it("destroys everything, twice, also what a task closed to itself, and can be built again", async () => {
@@ -108,21 +137,35 @@ describe("the local layout", () => {
 
 describe.skipIf(process.geteuid?.() !== 0)("mounts of secrets (as root)", () => {
   it("mounts each once, by what is really mounted and not by a marker", async () => {
-    const mounter = fakeMounter();
-    await using t = await tempAlloc({ asRoot: true, mounter, tasks: [] });
+    const system = createSystemMounter();
+    let mounted = 0;
+    const counting: Mounter = {
+      ...system,
+      mountTmpfs: (target, size) => system.mountTmpfs(target, size).then(() => void mounted++),
+    };
+    await using t = await tempAlloc({ asRoot: true, mounter: counting, tasks: [] });
     const dir = t.alloc.newTaskDir({ name: "web", secretsMB: 5 });
     await dir.build({ isolation: "none" });
+    writeFileSync(join(dir.secretsDir, "token"), "s");
     await dir.makeSecretsDirs();
-    expect(mounter.calls).toEqual(["mount secrets 5", "mount private 1"]);
+    expect(mounted).toBe(2);
+    expect(existsSync(join(dir.secretsDir, "token"))).toBe(true);
+    expect((await system.list(dir.dir)).map((m) => m.type)).toEqual(["tmpfs", "tmpfs"]);
+    expect(modeOf(dir.secretsDir)).toBe(0o777);
     await dir.unmount();
-    expect(mounter.mounts).toEqual([]);
+    expect(await system.list(dir.dir)).toEqual([]);
+    expect(existsSync(join(dir.secretsDir, "token"))).toBe(false);
   });
 
   it("takes off stacked and unknown mounts before it deletes, newest and deepest first", async () => {
     const mounter = fakeMounter();
     await using t = await tempAlloc({ asRoot: true, mounter });
     const base = t.alloc.allocDirPath;
-    mounter.mounts.push({ target: join(base, "web/secrets"), type: "tmpfs" }, { target: join(base, "web/local/deep/er"), type: "ext4" }, { target: "/elsewhere", type: "tmpfs" });
+    mounter.mounts.push(
+      { target: join(base, "web/secrets"), type: "tmpfs" },
+      { target: join(base, "web/local/deep/er"), type: "ext4" },
+      { target: "/elsewhere", type: "tmpfs" },
+    );
     mounter.calls.length = 0;
     await t.alloc.destroy();
     expect(mounter.mounts).toEqual([{ target: "/elsewhere", type: "tmpfs" }]);
@@ -152,16 +195,19 @@ describe.skipIf(process.geteuid?.() !== 0)("mounts of secrets (as root)", () => 
     const mounter = createSystemMounter();
     await using t = await tempAlloc({ tasks: [] });
     await mounter.mountTmpfs(t.alloc.shareDirPath, 1);
-    expect((await mounter.list()).filter((m) => m.target === t.alloc.shareDirPath)).toEqual([{ target: t.alloc.shareDirPath, type: "tmpfs" }]);
+    expect(await mounter.list(t.alloc.shareDirPath)).toEqual([{ target: t.alloc.shareDirPath, type: "tmpfs" }]);
     await mounter.unmount(t.alloc.shareDirPath);
     await expect(mounter.unmount(t.alloc.shareDirPath)).rejects.toMatchObject({ code: "EIO" });
   });
 });
 
-it("reads a mount table with escaped blanks", () => {
-  const text = "36 35 98:0 / /mnt/a\\040b\\134c rw - ext4 /dev/root rw\nnonsense\n37 35 0:5 / /x rw,noatime shared:1 master:2 - tmpfs tmpfs rw\n";
-  expect(parseMountinfo(text)).toEqual([
+it("reads a mount table with escaped blanks, and only what is below a directory", () => {
+  const text =
+    "36 35 98:0 / /mnt/a\\040b\\134c rw - ext4 /dev/root rw\nnonsense /mnt\n37 35 0:5 / /mnt rw,noatime shared:1 master:2 - tmpfs tmpfs rw\n38 35 0:6 / /mnt2 rw - tmpfs tmpfs rw\n39 1 0:7 /mnt /x rw - bind /mnt rw";
+  expect(parseMountinfo(text, "/mnt")).toEqual([
     { target: "/mnt/a b\\c", type: "ext4" },
-    { target: "/x", type: "tmpfs" },
+    { target: "/mnt", type: "tmpfs" },
   ]);
+  expect(parseMountinfo(text, "/mnt/a b\\c")).toEqual([{ target: "/mnt/a b\\c", type: "ext4" }]);
+  expect(parseMountinfo(text, "/nowhere")).toEqual([]);
 });

@@ -5,8 +5,16 @@ import { describe, expect, it } from "vitest";
 import { streamFile, taskLogs, type StreamFrame, type TaskLogRequest } from "../src/index.ts";
 import { tempAlloc } from "./temp-alloc.ts";
 
-const request = (o: Partial<TaskLogRequest> = {}): TaskLogRequest => ({ task: "web", type: "stdout", offset: 0, origin: "start", follow: false, ...o });
-const textOf = (frames: readonly StreamFrame[]): string => frames.map((f) => (f.data ? Buffer.from(f.data).toString() : "")).join("");
+const request = (o: Partial<TaskLogRequest> = {}): TaskLogRequest => ({
+  task: "web",
+  type: "stdout",
+  offset: 0,
+  origin: "start",
+  follow: false,
+  ...o,
+});
+const textOf = (frames: readonly StreamFrame[]): string =>
+  frames.map((f) => (f.data ? Buffer.from(f.data).toString() : "")).join("");
 
 async function all(frames: AsyncIterable<StreamFrame>): Promise<StreamFrame[]> {
   const list: StreamFrame[] = [];
@@ -15,7 +23,16 @@ async function all(frames: AsyncIterable<StreamFrame>): Promise<StreamFrame[]> {
 }
 
 /** Runs a follower beside the test: turns of the loop pass until the text is there. */
-function follower(frames: AsyncGenerator<StreamFrame>, clock: ManualClock): { seen: StreamFrame[]; until(text: string): Promise<void>; event(word: string): Promise<void>; end(): Promise<unknown>; ended: Promise<unknown> } {
+function follower(
+  frames: AsyncGenerator<StreamFrame>,
+  clock: ManualClock,
+): {
+  seen: StreamFrame[];
+  until(text: string): Promise<void>;
+  event(word: string): Promise<void>;
+  end(): Promise<unknown>;
+  ended: Promise<unknown>;
+} {
   const seen: StreamFrame[] = [];
   const ended = (async () => {
     for await (const f of frames) seen.push(f);
@@ -48,8 +65,21 @@ describe("task logs over rotated files", () => {
   it("reads all retained files in the order of their numbers and ignores what is none", async () => {
     await using t = await tempAlloc();
     const logs = join(t.alloc.allocDirPath, "alloc/logs");
-    for (const [n, text] of [[9, "nine "], [10, "ten "], [11, "eleven"]] as const) writeFileSync(join(logs, `web.stdout.${n}`), text);
-    for (const name of ["web.stdout.0.gz", "web.stdout.x.0", "web.stdout.007", "web.stderr.1", "web2.stdout.0", ".web.stdout.fifo"]) writeFileSync(join(logs, name), "NO");
+    for (const [n, text] of [
+      [9, "nine "],
+      [10, "ten "],
+      [11, "eleven"],
+    ] as const)
+      writeFileSync(join(logs, `web.stdout.${n}`), text);
+    for (const name of [
+      "web.stdout.0.gz",
+      "web.stdout.x.0",
+      "web.stdout.007",
+      "web.stderr.1",
+      "web2.stdout.0",
+      ".web.stdout.fifo",
+    ])
+      writeFileSync(join(logs, name), "NO");
     mkdirSync(join(logs, "web.stdout.12"));
     const signal = new AbortController().signal;
     const frames = await all(taskLogs(t.alloc, request(), { signal }));
@@ -58,13 +88,17 @@ describe("task logs over rotated files", () => {
     expect(textOf(await all(taskLogs(t.alloc, request({ offset: 7 }), { signal })))).toBe("n eleven");
     expect(textOf(await all(taskLogs(t.alloc, request({ offset: 8, origin: "end" }), { signal })))).toBe("n eleven");
     expect(textOf(await all(taskLogs(t.alloc, request({ offset: 0, origin: "end" }), { signal })))).toBe("");
-    expect(textOf(await all(taskLogs(t.alloc, request({ offset: 999, origin: "end" }), { signal })))).toBe("nine ten eleven");
+    expect(textOf(await all(taskLogs(t.alloc, request({ offset: 999, origin: "end" }), { signal })))).toBe(
+      "nine ten eleven",
+    );
     expect(textOf(await all(taskLogs(t.alloc, request({ offset: 999 }), { signal })))).toBe("");
   });
 
   it("rejects for a task without log files", async () => {
     await using t = await tempAlloc();
-    await expect(all(taskLogs(t.alloc, request(), { signal: new AbortController().signal }))).rejects.toMatchObject({ code: "ERR_OUTRIDER_ALLOCDIR_NOT_FOUND" });
+    await expect(all(taskLogs(t.alloc, request(), { signal: new AbortController().signal }))).rejects.toMatchObject({
+      code: "ERR_OUTRIDER_ALLOCDIR_NOT_FOUND",
+    });
   });
 
   it("follows appends, rotation with late bytes, truncation and deletion, each byte once", async () => {
@@ -101,7 +135,10 @@ describe("task logs over rotated files", () => {
     const logs = join(t.alloc.allocDirPath, "alloc/logs");
     writeFileSync(join(logs, "web.stdout.0"), "x");
     const clock = new ManualClock();
-    const f = follower(taskLogs(t.alloc, request({ follow: true }), { signal: new AbortController().signal, clock }), clock);
+    const f = follower(
+      taskLogs(t.alloc, request({ follow: true }), { signal: new AbortController().signal, clock }),
+      clock,
+    );
     await f.until("x");
     rmSync(logs, { recursive: true });
     writeFileSync(logs, "");
@@ -114,7 +151,8 @@ describe("a followed file", () => {
     await using t = await tempAlloc();
     writeFileSync(join(t.alloc.allocDirPath, "web/local/f"), Buffer.alloc(200_000, "x"));
     const signal = new AbortController().signal;
-    const get = (o: object): Promise<StreamFrame[]> => all(streamFile(t.alloc, { path: "web/local/f", offset: 0, origin: "start", follow: false, ...o }, { signal }));
+    const get = (o: object): Promise<StreamFrame[]> =>
+      all(streamFile(t.alloc, { path: "web/local/f", offset: 0, origin: "start", follow: false, ...o }, { signal }));
     expect((await get({})).map((f) => f.offset)).toEqual([65_536, 131_072, 196_608, 200_000]);
     expect((await get({ offset: 10, origin: "end" })).map((f) => f.data?.length)).toEqual([10]);
     expect((await get({ limit: 70_000 })).map((f) => f.data?.length)).toEqual([65_536, 4464]);
@@ -127,7 +165,14 @@ describe("a followed file", () => {
     const path = join(t.alloc.allocDirPath, "web/local/f");
     writeFileSync(path, "one ");
     const clock = new ManualClock();
-    const f = follower(streamFile(t.alloc, { path: "web/local/f", offset: 0, origin: "start", follow: true }, { signal: new AbortController().signal, clock }), clock);
+    const f = follower(
+      streamFile(
+        t.alloc,
+        { path: "web/local/f", offset: 0, origin: "start", follow: true },
+        { signal: new AbortController().signal, clock },
+      ),
+      clock,
+    );
     await f.until("one");
     truncateSync(path, 0);
     await f.event("file truncated");
@@ -144,7 +189,14 @@ describe("a followed file", () => {
     const path = join(t.alloc.allocDirPath, "web/local/f");
     writeFileSync(path, "abc");
     const clock = new ManualClock();
-    const f = follower(streamFile(t.alloc, { path: "web/local/f", offset: 0, origin: "start", follow: true, limit: 5 }, { signal: new AbortController().signal, clock }), clock);
+    const f = follower(
+      streamFile(
+        t.alloc,
+        { path: "web/local/f", offset: 0, origin: "start", follow: true, limit: 5 },
+        { signal: new AbortController().signal, clock },
+      ),
+      clock,
+    );
     await f.until("abc");
     appendFileSync(path, "defg");
     await f.end();

@@ -60,6 +60,6 @@ export function createNativeMounter(logger: Logger): Mounter {
           else system.unmount(target, o).then(resolve, reject);
         });
       }),
-    list: () => system.list(),
+    list: (below) => system.list(below),
   };
 }

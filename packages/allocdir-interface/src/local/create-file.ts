@@ -17,7 +17,11 @@ export interface NewFile extends AsyncDisposable {
  * Makes a file below a directory whose tree a task controls: no component is followed if it is a link, folders on the way
  * are made, and the file appears under its name at once and whole, or not at all (disposal without `commit`). @public
  */
-export async function createFileBelow(root: string, path: string, o: { readonly mode: number; readonly dirMode?: number }): Promise<NewFile> {
+export async function createFileBelow(
+  root: string,
+  path: string,
+  o: { readonly mode: number; readonly dirMode?: number },
+): Promise<NewFile> {
   const names = segmentsOf(path, path);
   const leaf = names.pop();
   if (leaf === undefined || leaf === ".." || names.includes("..")) {

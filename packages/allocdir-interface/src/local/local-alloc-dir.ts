@@ -164,11 +164,8 @@ class LocalAllocDir implements AllocDir {
   async #sweepMounts(): Promise<void> {
     if (!this.#context.asRoot) return;
     const { mounter } = this.#context;
-    const prefix = `${this.allocDirPath}/`;
     for (let tries = 0; ; tries++) {
-      const mounts = (await mounter.list())
-        .map((m) => m.target)
-        .filter((target) => target === this.allocDirPath || target.startsWith(prefix));
+      const mounts = (await mounter.list(this.allocDirPath)).map((m) => m.target);
       if (mounts.length === 0) return;
       const lazy = tries >= BUSY_TRIES;
       if (lazy) this.#logger.warn({ mounts }, "mounts stay busy: detaching them");

@@ -1,4 +1,5 @@
-import { join } from "node:path";
+import { stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { AllocDirError } from "../alloc-dir-error.ts";
 import type { Mounter } from "../mounter.ts";
 import type { Isolation, TaskDir, TaskDirOptions } from "../types.ts";
@@ -64,14 +65,11 @@ export class LocalTaskDir implements TaskDir {
 
   async makeSecretsDirs(): Promise<void> {
     const { asRoot, mounter } = this.#context;
-    const mounted = new Set(
-      asRoot ? (await mounter.list()).filter((m) => m.type === "tmpfs").map((m) => m.target) : [],
-    );
     for (const [dir, sizeMB, word] of [
       [this.secretsDir, this.#secretsMB, "secrets"],
       [this.privateDir, PRIVATE_MB, "private"],
     ] as const) {
-      if (mounted.has(dir)) continue;
+      if (asRoot && (await isMounted(dir))) continue;
       const owner = await this.#context.owner();
       await makeDir(dir, 0o777, undefined, `${this.name}/${word}`);
       if (!asRoot) continue;
@@ -83,8 +81,18 @@ export class LocalTaskDir implements TaskDir {
   async unmount(): Promise<void> {
     const { asRoot, mounter } = this.#context;
     if (!asRoot) return;
-    const prefix = `${this.dir}/`;
-    const mounts = (await mounter.list()).map((m) => m.target).filter((target) => target.startsWith(prefix));
+    const mounts = (await mounter.list(this.dir)).map((m) => m.target).filter((target) => target !== this.dir);
     for (const target of mounts.reverse()) await mounter.unmount(target);
+  }
+}
+
+/** Whether a tmpfs is mounted on a directory: seen from the file system itself, since a marker file is the task's to delete. */
+async function isMounted(dir: string): Promise<boolean> {
+  try {
+    const [own, parent] = await Promise.all([stat(dir), stat(dirname(dir))]);
+    return own.dev !== parent.dev;
+  } catch (reason) {
+    if ((reason as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw reason;
   }
 }

@@ -1,22 +1,30 @@
 import { readFile } from "node:fs/promises";
 import type { MountEntry } from "../mounter.ts";
 
-/** Reads a mountinfo table: blanks and backslashes in paths come as octal escapes. */
-export function parseMountinfo(text: string): MountEntry[] {
+/** How a path stands in the table: blanks and backslashes as octal escapes. */
+const escaped = (path: string): string =>
+  path.replace(/[ \t\n\\]/g, (c) => `\\${c.charCodeAt(0).toString(8).padStart(3, "0")}`);
+
+/** The mounts at or below a directory, from a mountinfo table. A machine may have thousands: lines of others are not taken apart. */
+export function parseMountinfo(text: string, below: string): MountEntry[] {
   const entries: MountEntry[] = [];
-  for (const line of text.split("\n")) {
+  const wanted = ` ${escaped(below)}`;
+  for (let at = text.indexOf(wanted); at >= 0;) {
+    const start = text.lastIndexOf("\n", at) + 1;
+    const end = text.indexOf("\n", at);
+    const line = text.slice(start, end < 0 ? text.length : end);
     const fields = line.split(" ");
     const dash = fields.indexOf("-", 6);
-    if (dash < 0) continue;
-    const target = (fields[4] as string).replace(/\\([0-7]{3})/g, (_, octal: string) =>
+    const target = (fields[4] ?? "").replace(/\\([0-7]{3})/g, (_, octal: string) =>
       String.fromCharCode(Number.parseInt(octal, 8)),
     );
-    // The table holds bytes; a path that is not ASCII was read as Latin-1 by the escapes only.
-    entries.push({ target, type: fields[dash + 1] ?? "" });
+    if (dash >= 0 && (target === below || target.startsWith(`${below}/`)))
+      entries.push({ target, type: fields[dash + 1] ?? "" });
+    at = end < 0 ? -1 : text.indexOf(wanted, end);
   }
   return entries;
 }
 
-/** The mounts of this process's namespace. */
-export const readMountinfo = async (): Promise<MountEntry[]> =>
-  parseMountinfo(await readFile("/proc/self/mountinfo", "utf8"));
+/** The mounts at or below a directory, in this process's namespace. */
+export const readMountinfo = async (below: string): Promise<MountEntry[]> =>
+  parseMountinfo(await readFile("/proc/self/mountinfo", "utf8"), below);
