@@ -1,4 +1,4 @@
-import { stat } from "node:fs/promises";
+import { lstat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { AllocDirError } from "../alloc-dir-error.ts";
 import type { Mounter } from "../mounter.ts";
@@ -89,7 +89,7 @@ export class LocalTaskDir implements TaskDir {
 /** Whether a tmpfs is mounted on a directory: seen from the file system itself, since a marker file is the task's to delete. */
 async function isMounted(dir: string): Promise<boolean> {
   try {
-    const [own, parent] = await Promise.all([stat(dir), stat(dirname(dir))]);
+    const [own, parent] = await Promise.all([lstat(dir), lstat(dirname(dir))]);
     return own.dev !== parent.dev;
   } catch (reason) {
     if ((reason as NodeJS.ErrnoException).code === "ENOENT") return false;
