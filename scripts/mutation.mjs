@@ -144,7 +144,7 @@ export async function mutate(name, { sample, only = [], fresh = false } = {}) {
     const exclude = ["**/node_modules/**", "test/**/*.e2e.test.ts", "test/readme.test.ts", ...(SLOW[name] ?? [])];
     writeFileSync(
       join(folder, "vitest.mutation.config.js"),
-      `import { project } from "@outrider/build-config/vitest";\nexport default project(${JSON.stringify(name)}, { exclude: ${JSON.stringify(exclude)} });\n`,
+      `import { project } from "@outrider/build-config/vitest";\nexport default project(${JSON.stringify(name)}, ${JSON.stringify({ exclude, testTimeout: 20_000 })});\n`,
     );
     const config = {
       testRunner: "vitest",

@@ -72,6 +72,15 @@ describe("DisposeStack", () => {
     await expect(two[Symbol.asyncDispose]()).rejects.toBeInstanceOf(AggregateError);
     expect(last).toBe(true);
   });
+
+  it("says how many releases failed, and keeps their reasons in the order of release", async () => {
+    const stack = new DisposeStack();
+    const [a, b] = [new Error("a"), new Error("b")];
+    stack.defer(() => Promise.reject(b));
+    stack.defer(() => Promise.reject(a));
+    const failed = await stack[Symbol.asyncDispose]().catch((reason: unknown) => reason as AggregateError);
+    expect(failed).toMatchObject({ message: "dispose stack: 2 releases failed", errors: [a, b] });
+  });
 });
 
 describe("noopLogger", () => {
