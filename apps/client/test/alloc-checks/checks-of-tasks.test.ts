@@ -16,7 +16,6 @@ const check = {
   TaskName: "",
   CheckRestart: { Limit: 2, Grace: 1e9, IgnoreWarnings: false },
 };
-// Nothing listens on port 1 of the loopback address.
 const service = (checks: object[]): object => ({
   Name: "web",
   Provider: "nomad",
@@ -58,22 +57,26 @@ class FakeTask {
   }
 }
 
-/** Real sockets answer between the steps of the clock. */
-async function pass(clock: ManualClock, ms: number): Promise<void> {
-  for (let passed = 0; passed < ms; passed += 100) {
-    await clock.advance(100);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-}
+/** Nothing ever answers. */
+const probe = async (): Promise<{ ok: boolean; output: string; statusCode: number }> => ({
+  ok: false,
+  output: "",
+  statusCode: 0,
+});
 
 describe("checks tied to tasks", () => {
   it("restart the task that a failing check belongs to once per life, as a failure", async () => {
     const clock = new ManualClock();
     const main = new FakeTask("main", clock);
     const other = new FakeTask("other", clock);
-    const checks = checksOfTasks({ clock, logger: noopLogger, tasks: () => [main, other] as unknown as TaskRunner[] });
+    const checks = checksOfTasks({
+      clock,
+      logger: noopLogger,
+      probe,
+      tasks: () => [main, other] as unknown as TaskRunner[],
+    });
     checks.start(alloc(null, [service([check, { ...check, Name: "d" }])]), same.replace);
-    await pass(clock, 6_000);
+    await clock.advance(6_000);
     // The second check finds the restart asked for, and so do later answers while the task takes its time to end.
     expect(main.restarts.map(([, reason, failure]) => [reason, failure])).toEqual([
       ['healthcheck: check "c" unhealthy', true],
@@ -81,7 +84,7 @@ describe("checks tied to tasks", () => {
     expect(main.restarts[0]?.[0]).toBeGreaterThanOrEqual(2_000);
     expect(main.restarts[0]?.[0]).toBeLessThan(3_200);
     main.start();
-    await pass(clock, 3_500);
+    await clock.advance(3_500);
     expect([main.restarts.length, other.restarts.length]).toEqual([2, 0]);
     await checks.stop();
     expect(clock.pending).toEqual([]);
@@ -91,9 +94,9 @@ describe("checks tied to tasks", () => {
     const clock = new ManualClock();
     const tasks = ["main", "stubborn", "dead"].map((name) => new FakeTask(name, clock));
     (tasks[2] as FakeTask).record.phase = "dead";
-    const checks = checksOfTasks({ clock, logger: noopLogger, tasks: () => tasks as unknown as TaskRunner[] });
+    const checks = checksOfTasks({ clock, logger: noopLogger, probe, tasks: () => tasks as unknown as TaskRunner[] });
     checks.start(alloc([service([check])], null), same.replace);
-    await pass(clock, 4_000);
+    await clock.advance(4_000);
     expect(tasks.map((t) => t.restarts.length)).toEqual([1, 1, 0]);
     await checks.stop();
   });
@@ -102,9 +105,9 @@ describe("checks tied to tasks", () => {
     const clock = new ManualClock();
     const main = new FakeTask("main", clock);
     main.record.state.StartedAt = timeText(clock.now() - 3_600_000);
-    const checks = checksOfTasks({ clock, logger: noopLogger, tasks: () => [main] as unknown as TaskRunner[] });
+    const checks = checksOfTasks({ clock, logger: noopLogger, probe, tasks: () => [main] as unknown as TaskRunner[] });
     checks.start(alloc(null, [service([check])]), same.replace);
-    await pass(clock, 1_500);
+    await clock.advance(1_500);
     expect(main.restarts).toHaveLength(1);
     await checks.stop();
   });

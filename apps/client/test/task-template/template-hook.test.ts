@@ -26,6 +26,9 @@ const template = (o: Partial<Template> = {}): Template =>
     ...o,
   } as never);
 
+/** Files take their time on a busy machine. */
+const WAIT = { timeout: 10_000, interval: 2 };
+
 /** One task's hook, with what it did to the task. */
 class Fixture {
   readonly clock = new ManualClock();
@@ -93,8 +96,18 @@ class Fixture {
     await this.settle();
   }
 
-  async settle(): Promise<void> {
-    for (let i = 0; i < 20; i++) await new Promise((resolve) => setTimeout(resolve, 1));
+  /** All changes are dealt with. */
+  settle(): Promise<void> {
+    return this.hook.idle();
+  }
+
+  /** A start waits for values. */
+  async waits(): Promise<void> {
+    await vi.waitFor(() => expect(this.clock.pending).toHaveLength(1), WAIT);
+  }
+
+  async logged(text: string): Promise<void> {
+    await vi.waitFor(() => expect(this.log.at(-1)).toBe(text), WAIT);
   }
 
   text(): Promise<string> {
@@ -106,18 +119,16 @@ describe("the template hook before the start", () => {
   it("waits for a missing variable, and says after 3 s which, once for each answer", async () => {
     const f = new Fixture(template(), template({ EmbeddedTmpl: "{{ nomadVar `b` }}", DestPath: "local/g" }));
     const start = f.prestart();
-    await f.settle();
+    await f.waits();
     await f.clock.advance(2_999);
     expect(f.log).toEqual([]);
     await f.clock.advance(1);
-    await f.settle();
-    expect(f.log).toEqual(["Template Missing: nomad.var.block(a@default.global), nomad.var.block(b@default.global)"]);
+    await f.logged("Template Missing: nomad.var.block(a@default.global), nomad.var.block(b@default.global)");
     f.variables.set("other", { k: "1" });
-    await f.settle();
-    expect(f.log).toHaveLength(1);
+    await f.clock.flush();
     f.variables.set("b", { k: "1" });
-    await f.settle();
-    expect(f.log.at(-1)).toBe("Template Missing: nomad.var.block(a@default.global)");
+    await f.logged("Template Missing: nomad.var.block(a@default.global)");
+    expect(f.log).toHaveLength(2);
     f.variables.set("a", { k: "1" });
     await start;
     expect([await f.text(), f.variables.watched, f.clock.pending.length]).toEqual(["1", 0, 0]);
@@ -126,7 +137,7 @@ describe("the template hook before the start", () => {
   it("says nothing when the variable comes within the 3 s", async () => {
     const f = new Fixture(template());
     const start = f.prestart();
-    await f.settle();
+    await f.waits();
     f.variables.set("a", { k: "1" });
     await start;
     expect([f.log, f.clock.pending.length]).toEqual([[], 0]);
@@ -136,7 +147,7 @@ describe("the template hook before the start", () => {
     const f = new Fixture(template());
     const start = f.prestart();
     start.catch(() => undefined);
-    await f.settle();
+    await f.waits();
     f.stop.abort(new DOMException("killed", "AbortError"));
     await expect(start).rejects.toThrow("killed");
     expect([f.variables.watched, f.clock.pending.length]).toEqual([0, 0]);
@@ -184,13 +195,13 @@ describe("the template hook while the task runs", () => {
     f.variables.set("a", { k: "1" });
     await f.start();
     f.variables.set("a", { k: "2" });
-    await f.settle();
+    await f.waits();
     await f.clock.advance(1_999);
     expect(f.log).toEqual([]);
     await f.clock.advance(1);
     expect(f.log).toHaveLength(1);
     f.variables.set("a", { k: "3" });
-    await f.settle();
+    await f.waits();
     await f.hook.exited?.();
     await f.clock.advance(5_000);
     expect([f.log.length, f.clock.pending.length]).toEqual([1, 0]);

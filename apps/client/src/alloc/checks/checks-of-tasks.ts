@@ -3,12 +3,14 @@ import type { Logger } from "@outrider/foundation";
 import { TASK_EVENT, timeMs } from "@outrider/nomad-structs";
 import type { TaskRunner } from "../../task/task-runner.ts";
 import { AllocChecks } from "./alloc-checks.ts";
+import type { Probe } from "./probe.ts";
 
 /** The checks of an allocation, tied to its tasks: a failing one restarts them under their restart policies. */
 export function checksOfTasks(o: {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly tasks: () => readonly TaskRunner[];
+  readonly probe?: Probe;
 }): AllocChecks {
   const { clock, logger } = o;
   const chosen = (task: string): readonly TaskRunner[] =>
@@ -26,6 +28,7 @@ export function checksOfTasks(o: {
   return new AllocChecks({
     clock,
     logger,
+    ...(o.probe === undefined ? {} : { probe: o.probe }),
     runningSince: (task) => {
       const starts = chosen(task).map(startOf);
       return starts.length === 0 ? undefined : Math.max(...starts);

@@ -28,12 +28,18 @@ export interface TemplateHookOptions {
   readonly logger: Logger;
 }
 
+/** The hook of one task. */
+export interface TemplateTaskHook extends TaskHook<TaskDir> {
+  /** Resolves when all changes that were told before are dealt with. */
+  idle(): Promise<void>;
+}
+
 /** Renders the task's templates before it starts, waiting for missing variables; renders again when they change. */
-export function templateHook(o: TemplateHookOptions): TaskHook<TaskDir> {
+export function templateHook(o: TemplateHookOptions): TemplateTaskHook {
   return new TemplateHook(o);
 }
 
-class TemplateHook implements TaskHook<TaskDir> {
+class TemplateHook implements TemplateTaskHook {
   readonly name = "template";
   readonly #o: TemplateHookOptions;
   #set: TemplateSet | undefined;
@@ -195,6 +201,10 @@ class TemplateHook implements TaskHook<TaskDir> {
           this.#o.logger.warn({ err, signal: name }, "a changed template's signal could not be sent"),
         );
     }
+  }
+
+  idle(): Promise<void> {
+    return this.#busy;
   }
 
   exited(): void {
