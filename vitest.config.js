@@ -12,7 +12,12 @@ const thresholds = Object.fromEntries(
 
 export default defineConfig({
   test: {
-    projects: ["packages/*", "apps/*", "examples/*/vitest.config.js", { test: { name: "repo", include: ["test/repo/**/*.test.ts"] } }],
+    projects: [
+      "packages/*",
+      "apps/*",
+      "examples/*/vitest.config.js",
+      { test: { name: "repo", include: ["test/repo/**/*.test.ts"] } },
+    ],
     reporters: ["default", "./tooling/build-config/summary-reporter.js"],
     passWithNoTests: false,
     coverage: {

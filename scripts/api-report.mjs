@@ -17,7 +17,13 @@ for (const [path, target] of Object.entries(exports)) {
       projectFolder: dir,
       mainEntryPointFilePath: resolve(target.types),
       compiler: { tsconfigFilePath: resolve("tsconfig.build.json") },
-      apiReport: { enabled: true, reportFolder: resolve("etc"), reportTempFolder: resolve("temp"), reportFileName: `${report}.api.md`, reportVariants: ["complete"] },
+      apiReport: {
+        enabled: true,
+        reportFolder: resolve("etc"),
+        reportTempFolder: resolve("temp"),
+        reportFileName: `${report}.api.md`,
+        reportVariants: ["complete"],
+      },
       docModel: { enabled: false },
       dtsRollup: { enabled: false },
       newlineKind: "lf",
@@ -31,7 +37,11 @@ for (const [path, target] of Object.entries(exports)) {
     packageJsonFullPath: join(dir, "package.json"),
   });
   const fresh = !existsSync(`etc/${report}.api.md`);
-  const result = Extractor.invoke(config, { localBuild: update, showVerboseMessages: false, messageCallback: (m) => (m.handled = m.logLevel !== "error") });
+  const result = Extractor.invoke(config, {
+    localBuild: update,
+    showVerboseMessages: false,
+    messageCallback: (m) => (m.handled = m.logLevel !== "error"),
+  });
   if (!update && (result.apiReportChanged || fresh)) {
     console.error(`etc/${report}.api.md is stale: run npm run api:update and read the difference`);
     stale = true;

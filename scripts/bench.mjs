@@ -38,11 +38,19 @@ for (const file of files) {
     else if (line.trim() !== "") process.stderr.write(`  ${line}\n`);
   }
 }
-const number = (n) => (n === null || n === undefined ? "–" : Math.abs(n) >= 100 ? Math.round(n).toLocaleString("en-US") : Number(n.toPrecision(3)).toString());
+const number = (n) =>
+  n === null || n === undefined
+    ? "–"
+    : Math.abs(n) >= 100
+      ? Math.round(n).toLocaleString("en-US")
+      : Number(n.toPrecision(3)).toString();
 const table = [
   "| package | case | ours | peer | theirs | unit | ratio | goal |",
   "|---|---|---:|---|---:|---|---:|---|",
-  ...rows.map((r) => `| ${r.package} | ${r.case} | ${number(r.ours)} | ${r.peer ?? "–"} | ${number(r.theirs)} | ${r.unit} | ${r.ratio === undefined || r.ratio === null ? "–" : number(r.ratio)} | ${r.goal ?? ""} |`),
+  ...rows.map(
+    (r) =>
+      `| ${r.package} | ${r.case} | ${number(r.ours)} | ${r.peer ?? "–"} | ${number(r.theirs)} | ${r.unit} | ${r.ratio === undefined || r.ratio === null ? "–" : number(r.ratio)} | ${r.goal ?? ""} |`,
+  ),
 ].join("\n");
 console.log(table);
 if (update) {
@@ -51,6 +59,9 @@ if (update) {
   const tail = "<!-- table:end -->";
   const text = readFileSync(page, "utf8");
   const about = `Machine: ${cpus().length} × ${cpus()[0].model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()}, Node ${process.versions.node}. Command: \`npm run bench${nomad ? " -- --nomad <binary>" : ""}\`. Date: ${new Date().toISOString().slice(0, 10)}.`;
-  writeFileSync(page, `${text.slice(0, text.indexOf(head) + head.length)}\n${about}\n\n${table}\n${text.slice(text.indexOf(tail))}`);
+  writeFileSync(
+    page,
+    `${text.slice(0, text.indexOf(head) + head.length)}\n${about}\n\n${table}\n${text.slice(text.indexOf(tail))}`,
+  );
 }
 process.exit(failed ? 1 : 0);

@@ -5,7 +5,12 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const env = { ...process.env, TURBO_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1", PATH: `${root}node_modules/.bin:${process.env.PATH}` };
+const env = {
+  ...process.env,
+  TURBO_TELEMETRY_DISABLED: "1",
+  DO_NOT_TRACK: "1",
+  PATH: `${root}node_modules/.bin:${process.env.PATH}`,
+};
 const total = { passed: 0, failed: 0, skipped: 0 };
 
 function run(title, command, { optional } = {}) {
@@ -25,7 +30,9 @@ function run(title, command, { optional } = {}) {
         total.failed += Number(counted[2]);
         total.skipped += Number(counted[3] ?? 0);
       }
-      console.log(`— ${title}: ${code === 0 ? "ok" : `failed (${code})`} in ${Math.round(Number(process.hrtime.bigint() - from) / 1e8) / 10} s`);
+      console.log(
+        `— ${title}: ${code === 0 ? "ok" : `failed (${code})`} in ${Math.round(Number(process.hrtime.bigint() - from) / 1e8) / 10} s`,
+      );
       if (code !== 0 && !optional) finish(1);
       resolve(code);
     });
@@ -54,7 +61,10 @@ const steps = [
 ];
 for (const [title, command] of steps) if (only.length === 0 || only.includes(title)) await run(title, command);
 if (only.length === 0) {
-  if (existsSync(`${root}.git`)) await run("changesets", "changeset status || echo 'changeset status: skipped, no local base branch'", { optional: true });
+  if (existsSync(`${root}.git`))
+    await run("changesets", "changeset status || echo 'changeset status: skipped, no local base branch'", {
+      optional: true,
+    });
   else console.log("changesets: skipped, not a git checkout");
 }
 finish(0);

@@ -12,8 +12,12 @@ if (major < 20 || (major === 20 && minor < 19)) {
 }
 const read = (path) => (existsSync(path) ? readFileSync(path, "utf8") : "");
 const modules = join(root, "node_modules");
-if (existsSync(modules) && !existsSync(join(modules, ".modules.yaml"))) rmSync(modules, { recursive: true, force: true });
-if (read(join(root, "pnpm-lock.yaml")) !== read(join(modules, ".pnpm/lock.yaml")) || !existsSync(join(modules, ".bin/turbo"))) {
+if (existsSync(modules) && !existsSync(join(modules, ".modules.yaml")))
+  rmSync(modules, { recursive: true, force: true });
+if (
+  read(join(root, "pnpm-lock.yaml")) !== read(join(modules, ".pnpm/lock.yaml")) ||
+  !existsSync(join(modules, ".bin/turbo"))
+) {
   const done = pnpm(["install", "--frozen-lockfile", "--reporter=append-only", "--loglevel=warn"]);
   if (done.status !== 0) process.exit(done.status ?? 1);
 }

@@ -55,10 +55,25 @@ json("package.json", {
   },
 });
 json("tsconfig.json", { extends: "../../tsconfig.base.json", include: ["src", "test"] });
-json("tsconfig.build.json", { extends: "../../tsconfig.base.json", compilerOptions: { customConditions: [], rootDir: "src" }, include: ["src"] });
+json("tsconfig.build.json", {
+  extends: "../../tsconfig.base.json",
+  compilerOptions: { customConditions: [], rootDir: "src" },
+  include: ["src"],
+});
 json("turbo.json", { extends: ["//"], tags: [`l${layer}`] });
-const entries = ["index", ...subpaths].map((entry) => `  ${JSON.stringify(entry)}: ${JSON.stringify(entry === "index" ? "src/index.ts" : `src/${entry}/index.ts`)},`).join("\n");
-writeFileSync(join(dir, "tsup.config.js"), `import { library } from "@outrider/build-config/tsup";\n\nexport default library({\n${entries}\n});\n`);
-writeFileSync(join(dir, "vitest.config.js"), `import { project } from "@outrider/build-config/vitest";\n\nexport default project("${name}");\n`);
+const entries = ["index", ...subpaths]
+  .map(
+    (entry) =>
+      `  ${JSON.stringify(entry)}: ${JSON.stringify(entry === "index" ? "src/index.ts" : `src/${entry}/index.ts`)},`,
+  )
+  .join("\n");
+writeFileSync(
+  join(dir, "tsup.config.js"),
+  `import { library } from "@outrider/build-config/tsup";\n\nexport default library({\n${entries}\n});\n`,
+);
+writeFileSync(
+  join(dir, "vitest.config.js"),
+  `import { project } from "@outrider/build-config/vitest";\n\nexport default project("${name}");\n`,
+);
 writeFileSync(join(dir, "CHANGELOG.md"), `# @outrider/${name}\n`);
 copyFileSync("LICENSE", join(dir, "LICENSE"));

@@ -9,5 +9,8 @@ if (!existsSync(main)) {
   const built = spawnSync("npm", ["run", "--silent", "build"], { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
   if (built.status !== 0) process.exit(1);
 }
-const done = spawnSync(process.execPath, [main, ...process.argv.slice(2)], { cwd: process.env.INIT_CWD ?? process.cwd(), stdio: "inherit" });
+const done = spawnSync(process.execPath, [main, ...process.argv.slice(2)], {
+  cwd: process.env.INIT_CWD ?? process.cwd(),
+  stdio: "inherit",
+});
 process.exit(done.status ?? 1);

@@ -13,7 +13,10 @@ const run = (name, args) => {
 
 const out = mkdtempSync(join(tmpdir(), "outrider-pack-"));
 try {
-  const packed = pnpm(["pack", "--pack-destination", out], { cwd: process.cwd(), stdio: ["ignore", "ignore", "inherit"] });
+  const packed = pnpm(["pack", "--pack-destination", out], {
+    cwd: process.cwd(),
+    stdio: ["ignore", "ignore", "inherit"],
+  });
   if (packed.status !== 0) process.exit(1);
   const tarball = join(out, readdirSync(out)[0]);
   run("publint", ["run", tarball, "--strict"]);

@@ -11,7 +11,10 @@ export function pnpm(args, options = {}) {
   const local = join(root, "node_modules/pnpm/bin/pnpm.cjs");
   let command = "npm";
   let head = ["exec", "--yes", `--package=pnpm@${pin}`, "--", "pnpm"];
-  if (existsSync(local) && JSON.parse(readFileSync(join(root, "node_modules/pnpm/package.json"), "utf8")).version === pin) {
+  if (
+    existsSync(local) &&
+    JSON.parse(readFileSync(join(root, "node_modules/pnpm/package.json"), "utf8")).version === pin
+  ) {
     command = process.execPath;
     head = [local];
   } else if (spawnSync("pnpm", ["--version"], { encoding: "utf8" }).stdout?.trim() === pin) {

@@ -9,7 +9,11 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const copy = join(mkdtempSync(join(tmpdir(), "outrider-release-")), "outrider");
 const run = (command, cwd = copy) => {
   console.log(`— ${command}`);
-  const done = spawnSync("bash", ["-c", command], { cwd, stdio: "inherit", env: { ...process.env, PATH: `${copy}/node_modules/.bin:${process.env.PATH}` } });
+  const done = spawnSync("bash", ["-c", command], {
+    cwd,
+    stdio: "inherit",
+    env: { ...process.env, PATH: `${copy}/node_modules/.bin:${process.env.PATH}` },
+  });
   if (done.status !== 0) process.exit(done.status ?? 1);
 };
 try {

@@ -6,5 +6,8 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const vitest = join(dirname(createRequire(import.meta.url).resolve("vitest/package.json")), "vitest.mjs");
-const done = spawnSync(process.execPath, [vitest, "run", "--coverage", ...process.argv.slice(2)], { cwd: root, stdio: "inherit" });
+const done = spawnSync(process.execPath, [vitest, "run", "--coverage", ...process.argv.slice(2)], {
+  cwd: root,
+  stdio: "inherit",
+});
 process.exit(done.status ?? 1);

@@ -36,31 +36,78 @@ for (const { dir, manifest } of packages) {
   if (packed.status !== 0) fail(`pack of ${manifest.name} failed`);
 }
 const files = readdirSync(tarballs).map((name) => join(tarballs, name));
-const fileOf = (name, version) => files.find((f) => f.endsWith(`/${name.replace("@", "").replace("/", "-")}-${version}.tgz`)) ?? fail(`no tarball of ${name}`);
-const dependencies = Object.fromEntries(packages.map(({ manifest: m }) => [m.name, `file:${fileOf(m.name, m.version)}`]));
-writeFileSync(join(work, "package.json"), JSON.stringify({ name: "consumer", private: true, version: "1.0.0", dependencies, overrides: { "light-my-request": { cookie: "^1.0.2" } } }));
+const fileOf = (name, version) =>
+  files.find((f) => f.endsWith(`/${name.replace("@", "").replace("/", "-")}-${version}.tgz`)) ??
+  fail(`no tarball of ${name}`);
+const dependencies = Object.fromEntries(
+  packages.map(({ manifest: m }) => [m.name, `file:${fileOf(m.name, m.version)}`]),
+);
+writeFileSync(
+  join(work, "package.json"),
+  JSON.stringify({
+    name: "consumer",
+    private: true,
+    version: "1.0.0",
+    dependencies,
+    overrides: { "light-my-request": { cookie: "^1.0.2" } },
+  }),
+);
 run("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"]);
 
 // Optional peers are the consumer's business: their adapters are loaded only where the peer is installed.
 const peers = (m) => Object.keys(m.peerDependencies ?? {});
 const specifiers = packages.flatMap(({ manifest: m }) =>
   Object.entries(m.exports)
-    .filter(([path, target]) => typeof target !== "string" && !peers(m).some((p) => p.includes(path.slice(2)) && path !== "."))
+    .filter(
+      ([path, target]) =>
+        typeof target !== "string" && !peers(m).some((p) => p.includes(path.slice(2)) && path !== "."),
+    )
     .map(([path]) => (path === "." ? m.name : `${m.name}${path.slice(1)}`)),
 );
 const list = JSON.stringify(specifiers);
-const esm = JSON.parse(run(process.execPath, ["--input-type=module", "-e", `const out={};for(const s of ${list}){out[s]=Object.keys(await import(s)).sort()}console.log(JSON.stringify(out))`]));
-const cjs = JSON.parse(run(process.execPath, ["-e", `const out={};for(const s of ${list}){out[s]=Object.keys(require(s)).filter(k=>k!=="__esModule").sort()}console.log(JSON.stringify(out))`]));
-for (const s of specifiers) if (JSON.stringify(esm[s]) !== JSON.stringify(cjs[s])) fail(`${s}: require() and import give different exports`);
+const esm = JSON.parse(
+  run(process.execPath, [
+    "--input-type=module",
+    "-e",
+    `const out={};for(const s of ${list}){out[s]=Object.keys(await import(s)).sort()}console.log(JSON.stringify(out))`,
+  ]),
+);
+const cjs = JSON.parse(
+  run(process.execPath, [
+    "-e",
+    `const out={};for(const s of ${list}){out[s]=Object.keys(require(s)).filter(k=>k!=="__esModule").sort()}console.log(JSON.stringify(out))`,
+  ]),
+);
+for (const s of specifiers)
+  if (JSON.stringify(esm[s]) !== JSON.stringify(cjs[s])) fail(`${s}: require() and import give different exports`);
 
-const consumer = specifiers.map((s, i) => `import * as m${i} from ${JSON.stringify(s)};\nexport const k${i}: object = m${i};`).join("\n");
+const consumer = specifiers
+  .map((s, i) => `import * as m${i} from ${JSON.stringify(s)};\nexport const k${i}: object = m${i};`)
+  .join("\n");
 writeFileSync(join(work, "consumer.mts"), `${consumer}\n`);
-writeFileSync(join(work, "consumer.cts"), `${specifiers.map((s, i) => `import m${i} = require(${JSON.stringify(s)});\nexport const k${i}: object = m${i};`).join("\n")}\n`);
+writeFileSync(
+  join(work, "consumer.cts"),
+  `${specifiers.map((s, i) => `import m${i} = require(${JSON.stringify(s)});\nexport const k${i}: object = m${i};`).join("\n")}\n`,
+);
 const usage = join(root, "test/consumer/usage.mts");
 if (existsSync(usage)) writeFileSync(join(work, "usage.mts"), readFileSync(usage));
 writeFileSync(
   join(work, "tsconfig.json"),
-  JSON.stringify({ compilerOptions: { target: "ES2023", lib: ["ES2023", "ESNext.Disposable"], module: "NodeNext", moduleResolution: "NodeNext", strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false, noEmit: true, types: ["node"], typeRoots: [join(root, "node_modules/@types")] }, include: ["*.mts", "*.cts"] }),
+  JSON.stringify({
+    compilerOptions: {
+      target: "ES2023",
+      lib: ["ES2023", "ESNext.Disposable"],
+      module: "NodeNext",
+      moduleResolution: "NodeNext",
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      skipLibCheck: false,
+      noEmit: true,
+      types: ["node"],
+      typeRoots: [join(root, "node_modules/@types")],
+    },
+    include: ["*.mts", "*.cts"],
+  }),
 );
 run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", work]);
 
@@ -69,4 +116,6 @@ if (packages.some(({ manifest }) => manifest.name === "outrider")) {
   if (!/^Outrider v\d+\.\d+\.\d+/.test(version)) fail(`outrider version printed ${JSON.stringify(version)}`);
 }
 rmSync(work, { recursive: true, force: true });
-console.log(`smoke: ${packages.length} tarballs installed, ${specifiers.length} entry points imported, required and typed`);
+console.log(
+  `smoke: ${packages.length} tarballs installed, ${specifiers.length} entry points imported, required and typed`,
+);

@@ -8,7 +8,9 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 if (process.platform !== "linux") {
-  console.error(`The Outrider client runs on Linux only; this is ${process.platform}. The packages of this workspace run everywhere: npm test.`);
+  console.error(
+    `The Outrider client runs on Linux only; this is ${process.platform}. The packages of this workspace run everywhere: npm test.`,
+  );
   process.exit(1);
 }
 const args = process.argv.slice(2);
@@ -28,12 +30,21 @@ const samples = !has("no-samples");
 const rest = args.filter((a) => !/^--?no-samples$/.test(a));
 
 const main = join(root, "apps/client/dist/main.js");
-const built = spawnSync(join(root, "node_modules/.bin/turbo"), ["run", "build:js", "--filter=outrider...", "--output-logs=errors-only", "--no-update-notifier"], {
-  cwd: root,
-  stdio: ["ignore", "pipe", "inherit"],
-  encoding: "utf8",
-  env: { ...process.env, PATH: `${root}node_modules/.bin:${process.env.PATH}`, TURBO_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1" },
-});
+const built = spawnSync(
+  join(root, "node_modules/.bin/turbo"),
+  ["run", "build:js", "--filter=outrider...", "--output-logs=errors-only", "--no-update-notifier"],
+  {
+    cwd: root,
+    stdio: ["ignore", "pipe", "inherit"],
+    encoding: "utf8",
+    env: {
+      ...process.env,
+      PATH: `${root}node_modules/.bin:${process.env.PATH}`,
+      TURBO_TELEMETRY_DISABLED: "1",
+      DO_NOT_TRACK: "1",
+    },
+  },
+);
 if (built.status !== 0 || !existsSync(main)) {
   console.error(`${built.stdout ?? ""}\nThe build failed; the lines above say why.`);
   process.exit(1);
@@ -67,17 +78,31 @@ if (typeof first === "number") {
 }
 
 const { address } = first;
-const target = address.startsWith("unix://") ? { socketPath: address.slice(7) } : { host: new URL(address).hostname.replace(/^\[|\]$/g, ""), port: new URL(address).port };
+const target = address.startsWith("unix://")
+  ? { socketPath: address.slice(7) }
+  : { host: new URL(address).hostname.replace(/^\[|\]$/g, ""), port: new URL(address).port };
 
 /** Talks to our own agent and to no other. */
 function call(method, path, body) {
   return new Promise((resolve, reject) => {
     const r = request(
-      { ...target, method, path, headers: { "content-type": "application/json", ...(process.env.OUTRIDER_HTTP_TOKEN ? { "x-nomad-token": process.env.OUTRIDER_HTTP_TOKEN } : {}) } },
+      {
+        ...target,
+        method,
+        path,
+        headers: {
+          "content-type": "application/json",
+          ...(process.env.OUTRIDER_HTTP_TOKEN ? { "x-nomad-token": process.env.OUTRIDER_HTTP_TOKEN } : {}),
+        },
+      },
       (answer) => {
         let text = "";
         answer.setEncoding("utf8").on("data", (c) => (text += c));
-        answer.on("end", () => (answer.statusCode === 200 ? resolve(JSON.parse(text)) : reject(new Error(`${method} ${path}: ${answer.statusCode} ${text}`))));
+        answer.on("end", () =>
+          answer.statusCode === 200
+            ? resolve(JSON.parse(text))
+            : reject(new Error(`${method} ${path}: ${answer.statusCode} ${text}`)),
+        );
       },
     );
     r.on("error", reject);
@@ -96,7 +121,8 @@ function window(now) {
   return { start, end };
 }
 
-const hand = (...words) => `npm run --silent outrider -- ${words.join(" ")}${address === "http://127.0.0.1:4646" ? "" : ` -address=${address}`}`;
+const hand = (...words) =>
+  `npm run --silent outrider -- ${words.join(" ")}${address === "http://127.0.0.1:4646" ? "" : ` -address=${address}`}`;
 const hhmm = (date) => date.toISOString().slice(11, 16);
 console.log(`Outrider is running. API: ${address}/v1/   Log: ${logFile}`);
 
@@ -105,8 +131,29 @@ const ids = files.map((f) => f.replace(".nomad.hcl", ""));
 if (samples) {
   const { start, end } = window(Date.now());
   for (const file of files) {
-    const vars = file === "hello.nomad.hcl" ? ["-var", `window_start=${start.getUTCMinutes()} ${start.getUTCHours()} * * * *`, "-var", `window_end=${end.getUTCMinutes()} ${end.getUTCHours()}`] : [];
-    const done = spawnSync(process.execPath, [main, "job", "run", "-detach", `-address=${address}`, ...(process.env.OUTRIDER_HTTP_TOKEN ? [`-token=${process.env.OUTRIDER_HTTP_TOKEN}`] : []), ...vars, join(root, "examples/jobs", file)], { env, encoding: "utf8" });
+    const vars =
+      file === "hello.nomad.hcl"
+        ? [
+            "-var",
+            `window_start=${start.getUTCMinutes()} ${start.getUTCHours()} * * * *`,
+            "-var",
+            `window_end=${end.getUTCMinutes()} ${end.getUTCHours()}`,
+          ]
+        : [];
+    const done = spawnSync(
+      process.execPath,
+      [
+        main,
+        "job",
+        "run",
+        "-detach",
+        `-address=${address}`,
+        ...(process.env.OUTRIDER_HTTP_TOKEN ? [`-token=${process.env.OUTRIDER_HTTP_TOKEN}`] : []),
+        ...vars,
+        join(root, "examples/jobs", file),
+      ],
+      { env, encoding: "utf8" },
+    );
     if (done.status !== 0) console.error(`sample ${file}: ${done.stderr}`);
   }
   console.log(`

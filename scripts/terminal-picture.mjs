@@ -7,7 +7,10 @@ const lines = readFileSync(at("terminal.txt"), "utf8").trimEnd().split("\n");
 const escape = (text) => text.replace(/[&<>]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[c]);
 const width = Math.max(...lines.map((l) => l.length)) * 7.8 + 40;
 const height = lines.length * 19 + 56;
-const rows = lines.map((line, i) => `<text x="20" y="${56 + i * 19}" class="${line.startsWith("$") ? "p" : "t"}" xml:space="preserve">${escape(line)}</text>`);
+const rows = lines.map(
+  (line, i) =>
+    `<text x="20" y="${56 + i * 19}" class="${line.startsWith("$") ? "p" : "t"}" xml:space="preserve">${escape(line)}</text>`,
+);
 writeFileSync(
   at("terminal.svg"),
   `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="Outrider in a terminal">

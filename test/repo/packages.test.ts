@@ -30,10 +30,17 @@ describe.each(packages)("package %s", (name) => {
   const manifest = manifestOf(dir);
 
   it("is named, licensed and typed like its siblings", () => {
-    expect(manifest).toMatchObject({ name: `@outrider/${name}`, type: "module", license: "MIT", engines: { node: ">=20.19.0" }, publishConfig: { access: "public" } });
+    expect(manifest).toMatchObject({
+      name: `@outrider/${name}`,
+      type: "module",
+      license: "MIT",
+      engines: { node: ">=20.19.0" },
+      publishConfig: { access: "public" },
+    });
     expect(manifest.description?.length).toBeGreaterThan(20);
     expect(manifest.private).toBeUndefined();
-    for (const file of ["README.md", "CHANGELOG.md", "LICENSE", "src/index.ts", "turbo.json"]) expect(existsSync(join(dir, file)), file).toBe(true);
+    for (const file of ["README.md", "CHANGELOG.md", "LICENSE", "src/index.ts", "turbo.json"])
+      expect(existsSync(join(dir, file)), file).toBe(true);
   });
 
   it("publishes the entry points that it shows to its siblings, without their sources", () => {
@@ -58,9 +65,16 @@ describe.each(packages)("package %s", (name) => {
   });
 
   it("has a README in the order of all, with an example", () => {
-    const headings = [...read(join(dir, "README.md")).matchAll(/^## (.+)$/gm)].map((m) => (m[1] as string).toLowerCase());
-    const order = [/^install/, /^(use|usage|example)$/, /^api/, /^errors/].map((word) => headings.findIndex((h) => word.test(h)));
-    expect(order.every((n) => n >= 0), headings.join(", ")).toBe(true);
+    const headings = [...read(join(dir, "README.md")).matchAll(/^## (.+)$/gm)].map((m) =>
+      (m[1] as string).toLowerCase(),
+    );
+    const order = [/^install/, /^(use|usage|example)$/, /^api/, /^errors/].map((word) =>
+      headings.findIndex((h) => word.test(h)),
+    );
+    expect(
+      order.every((n) => n >= 0),
+      headings.join(", "),
+    ).toBe(true);
     expect([...order].sort((a, b) => a - b)).toEqual(order);
     expect(headings.at(-1)).toBe("licence");
     expect(read(join(dir, "README.md"))).toMatch(/```(ts|js)\n/);
@@ -72,7 +86,8 @@ it("lists every third-party dependency of what is published, with its reason", (
   for (const dir of [...packages.map((name) => join("packages", name)), "apps/client"]) {
     const manifest = manifestOf(dir);
     for (const dependency of Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })) {
-      if (!dependency.startsWith("@outrider/")) expect(page, `${manifest.name} -> ${dependency}`).toContain(`\`${dependency}\``);
+      if (!dependency.startsWith("@outrider/"))
+        expect(page, `${manifest.name} -> ${dependency}`).toContain(`\`${dependency}\``);
     }
   }
 });
@@ -82,6 +97,7 @@ it("pins its tools alike wherever they are named", () => {
   expect(root.packageManager).toBe(`pnpm@${root.devDependencies?.["pnpm"]}`);
   expect(root.devDependencies?.["vitest"]).toBe(root.devDependencies?.["@vitest/coverage-v8"]);
   const catalog = read("pnpm-workspace.yaml");
-  for (const tool of ["tsup", "typescript", "vitest", "fast-check"]) expect(catalog).toContain(`"${tool}": ${root.devDependencies?.[tool]}`);
+  for (const tool of ["tsup", "typescript", "vitest", "fast-check"])
+    expect(catalog).toContain(`"${tool}": ${root.devDependencies?.[tool]}`);
   for (const version of Object.values(root.devDependencies ?? {})) expect(version).not.toMatch(/^(catalog|workspace):/);
 });
