@@ -10,8 +10,11 @@ export function registerServices(tx: Tx, entries: readonly ServiceEntry[]): void
     const alloc = tx.allocs.get(entry.AllocID);
     if (alloc === undefined || isClientTerminal(alloc.ClientStatus)) continue;
     const before = tx.services.get(entry.ID);
-    const same = before !== undefined && isDeepStrictEqual({ ...before, CreateIndex: 0, ModifyIndex: 0 }, { ...entry, CreateIndex: 0, ModifyIndex: 0 });
-    if (!same) tx.services.put(entry.ID, { ...entry, CreateIndex: before?.CreateIndex ?? tx.index, ModifyIndex: tx.index });
+    const same =
+      before !== undefined &&
+      isDeepStrictEqual({ ...before, CreateIndex: 0, ModifyIndex: 0 }, { ...entry, CreateIndex: 0, ModifyIndex: 0 });
+    if (!same)
+      tx.services.put(entry.ID, { ...entry, CreateIndex: before?.CreateIndex ?? tx.index, ModifyIndex: tx.index });
   }
 }
 
@@ -26,7 +29,10 @@ export function forgetServicesOf(tx: Tx, allocId: string): void {
 }
 
 /** Takes one off the list by hand. Throws ERR_OUTRIDER_SERVER_NOT_FOUND. */
-export function deleteService(tx: Tx, o: { readonly namespace: string; readonly name: string; readonly id: string }): number {
+export function deleteService(
+  tx: Tx,
+  o: { readonly namespace: string; readonly name: string; readonly id: string },
+): number {
   const found: ServiceRegistration | undefined = tx.services.get(o.id);
   if (found === undefined || found.ServiceName !== o.name || found.Namespace !== o.namespace) {
     throw serverError("ERR_OUTRIDER_SERVER_NOT_FOUND", "service registration not found", { service: o.name, id: o.id });

@@ -18,7 +18,9 @@ export interface VariableWrite {
 }
 
 /** A change that was made, or the variable that stood in its way (undefined: there is none). */
-export type VariableChange = { readonly kind: "done"; readonly variable: Variable | undefined; readonly index: number } | { readonly kind: "conflict"; readonly variable: Variable | undefined };
+export type VariableChange =
+  | { readonly kind: "done"; readonly variable: Variable | undefined; readonly index: number }
+  | { readonly kind: "conflict"; readonly variable: Variable | undefined };
 
 /** Creates or replaces a variable. Throws ERR_OUTRIDER_SERVER_UNSUPPORTED for a wrong path, no items or too many. */
 export function putVariable(tx: Tx, o: VariableWrite): VariableChange {
@@ -50,16 +52,21 @@ export function deleteVariable(tx: Tx, o: Omit<VariableWrite, "items">): Variabl
 }
 
 function checkWrite(o: VariableWrite): void {
-  const bad = (message: string): Error => serverError("ERR_OUTRIDER_SERVER_UNSUPPORTED", message, { path: o.path.slice(0, 200) });
-  if (!PATH.test(o.path)) throw bad(`invalid path ${JSON.stringify(o.path.slice(0, 200))}: 1 to 128 letters, digits, -, _, ~ and /`);
+  const bad = (message: string): Error =>
+    serverError("ERR_OUTRIDER_SERVER_UNSUPPORTED", message, { path: o.path.slice(0, 200) });
+  if (!PATH.test(o.path))
+    throw bad(`invalid path ${JSON.stringify(o.path.slice(0, 200))}: 1 to 128 letters, digits, -, _, ~ and /`);
   const [top, second] = o.path.split("/");
   if (top === "nomad" && second !== "jobs" && second !== "job-templates") {
-    throw bad('only paths at "nomad/jobs" or "nomad/job-templates" and below are valid paths under the top-level "nomad" directory');
+    throw bad(
+      'only paths at "nomad/jobs" or "nomad/job-templates" and below are valid paths under the top-level "nomad" directory',
+    );
   }
   const entries = Object.entries(o.items);
   if (entries.length === 0) throw bad("variable missing required Items object");
   const bytes = entries.reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0);
-  if (bytes > MAX_VARIABLE_BYTES) throw bad(`variables are limited to 64KiB in total size, this one has ${bytes} bytes`);
+  if (bytes > MAX_VARIABLE_BYTES)
+    throw bad(`variables are limited to 64KiB in total size, this one has ${bytes} bytes`);
 }
 
 /** The server's variables as templates read them. */
