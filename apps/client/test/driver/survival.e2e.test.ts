@@ -283,15 +283,13 @@ describe("tasks and their driver process", () => {
       }
       await pause(100);
       await new Promise((resolve) => spawn("umount", ["-l", root], { stdio: "ignore" }).once("exit", resolve));
+      rmSync(root, { recursive: true, force: true });
     }
   });
 
   it("works in a folder whose path is longer than a unix socket address", async () => {
-    const deep = join(
-      mkdtempSync(join(tmpdir(), "outrider-deep-")),
-      "a folder with spaces and 'quotes'".repeat(3),
-      "b".repeat(60),
-    );
+    const top = mkdtempSync(join(tmpdir(), "outrider-deep-"));
+    const deep = join(top, "a folder with spaces and 'quotes'".repeat(3), "b".repeat(60));
     mkdirSync(deep, { recursive: true });
     h = await startHarness({ dataDir: deep });
     const driver = await h.driver();
@@ -300,5 +298,7 @@ describe("tasks and their driver process", () => {
     expect(await driver.waitTask(task.config.id)).toMatchObject({ exitCode: 0 });
     expect(task.stdout()).toBe(`${join(task.config.allocDir, "t")}\n`);
     await driver.destroyTask(task.config.id, false);
+    await h.close();
+    rmSync(top, { recursive: true, force: true });
   });
 });

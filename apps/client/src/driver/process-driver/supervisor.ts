@@ -128,12 +128,17 @@ export class Supervisor {
     this.#records.delete(record.key);
     if (!record.hasEnded) record.abandon();
     this.options.store.remove(record.key);
-    if (this.#records.size === 0) removeParents(this.options.cgroups, this.#launcher.groupName(record.key));
+    this.#removeParents();
   }
 
   close(): void {
     this.#closed = true;
     this.#watcher?.close();
+    this.#removeParents();
+  }
+
+  #removeParents(): void {
+    if (this.#records.size === 0) removeParents(this.options.cgroups, this.#launcher.groupName("task"));
   }
 
   #adopt(key: string): void {
