@@ -19,7 +19,11 @@ export function createJobRules(o: { readonly drivers: () => readonly string[]; r
     canonicalize: (raw) => canonicalizeJob(jobInputOf(raw)),
     judge: (job) => {
       const { errors, warnings } = validateJob(job);
-      const refused = refuseUnsupported(job, { drivers: o.drivers(), supported: HONOURED_FEATURES, judges: PART_JUDGES });
+      const refused = refuseUnsupported(job, {
+        drivers: o.drivers(),
+        supported: HONOURED_FEATURES,
+        judges: PART_JUDGES,
+      });
       const region =
         job.Region === o.region
           ? []
