@@ -243,6 +243,12 @@ function acceptsGzip(header: string | string[] | undefined): boolean {
 function sendError(reply: FastifyReply, reason: unknown): FastifyReply {
   const error = toHttpError(reason);
   for (const [name, value] of Object.entries(error.headers)) reply.header(name, value);
+  // Closing under a client that still sends would reset the connection, and the answer would be lost: the rest is read and dropped instead,
+  // for as long as a request may take.
+  if (error.status === 413) {
+    reply.removeHeader("connection");
+    reply.raw.shouldKeepAlive = true;
+  }
   return reply
     .code(error.status)
     .header("content-type", "text/plain; charset=utf-8")
