@@ -59,11 +59,3 @@ it("leaves nothing for later: no to-do marks, skipped or focused tests without a
     .map(([f]) => f);
   expect(seen).toEqual([]);
 });
-
-it("keeps source files small", () => {
-  const long = text
-    .filter(([f]) => /^(packages|apps)\/[^/]+\/src\/.*\.ts$/.test(f) && !f.includes("/gen/"))
-    .map(([f, body]) => [f, body.split("\n").length] as const)
-    .filter(([, lines]) => lines > 400);
-  expect(long).toEqual([]);
-});

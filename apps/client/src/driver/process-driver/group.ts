@@ -1,5 +1,5 @@
 /** All processes of one task: found, killed and accounted by cgroup, or by a marker in their environment. */
-import { type Clock, sleep } from "@outrider/backoff";
+import { type Clock, createBackoff, sleep } from "@outrider/backoff";
 import { mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { CgroupMounts, GroupMode } from "./cgroup-mounts.ts";
@@ -59,12 +59,11 @@ export function membersOf(group: GroupPaths, taskId: string): number[] {
 /** Ends every process of the task, also those that changed their session. Resolves to false when some could not be ended in time. */
 export async function killMembers(group: GroupPaths, taskId: string, clock: Clock): Promise<boolean> {
   const until = clock.monotonic() + KILL_LIMIT_MS;
-  let wait = 1;
+  const pauses = createBackoff({ base: 1, limit: 50 });
   for (;;) {
     if (killOnce(group, taskId) === 0) return true;
     if (clock.monotonic() > until) return false;
-    await sleep(wait, { clock });
-    wait = Math.min(wait * 2, 50);
+    await sleep(pauses.next(), { clock });
   }
 }
 
