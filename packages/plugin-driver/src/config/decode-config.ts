@@ -30,12 +30,20 @@ const MAX_DEPTH = 64;
 
 /** A schema by shape: which keys a body may have. */
 class Decoder {
-  readonly #context: EvalContext;
+  readonly #variables: Readonly<Record<string, unknown>>;
+  #context: EvalContext | undefined;
   readonly #types = new Map<string, HclType | undefined>();
   readonly issues: ConfigIssue[] = [];
 
-  constructor(variables: Variables) {
-    this.#context = { variables, functions: configFunctions };
+  constructor(variables: Readonly<Record<string, unknown>>) {
+    this.#variables = variables;
+  }
+
+  /** A task has hundreds of variables, and most texts name none. */
+  get context(): EvalContext {
+    const variables = (): Variables =>
+      Object.fromEntries(Object.entries(this.#variables).map(([name, value]) => [name, valueFromJs(value)]));
+    return (this.#context ??= { variables: variables(), functions: configFunctions });
   }
 
   issue(field: string, message: string): null {
@@ -201,7 +209,7 @@ class Decoder {
     const problems = [...diagnostics];
     let value: Value | undefined;
     if (expression !== undefined) {
-      const result = evaluate(expression, this.#context);
+      const result = evaluate(expression, this.context);
       problems.push(...result.diagnostics);
       value = result.value;
     }
@@ -258,9 +266,7 @@ function kindOf(value: unknown): string {
  * @public
  */
 export function decodeConfig(spec: HclSpec, input: unknown, o: DecodeConfigOptions = {}): Value {
-  const decoder = new Decoder(
-    Object.fromEntries(Object.entries(o.variables ?? {}).map(([name, value]) => [name, valueFromJs(value)])),
-  );
+  const decoder = new Decoder(o.variables ?? {});
   const field = o.field ?? "config";
   const value = decoder.object(spec, decoder.body(input ?? {}, field), field);
   if (decoder.issues.length > 0) throw new ConfigError(decoder.issues);
