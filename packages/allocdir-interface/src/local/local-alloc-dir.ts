@@ -99,9 +99,9 @@ class LocalAllocDir implements AllocDir {
       o.signal?.throwIfAborted();
       const owner = await this.#context.owner();
       await mkdir(this.#root, { recursive: true });
-      makeDir(this.allocDirPath, 0o755, undefined, "");
+      await makeDir(this.allocDirPath, 0o755, undefined, "");
       for (const name of ["alloc", "alloc/logs", "alloc/tmp", "alloc/data"])
-        makeDir(join(this.allocDirPath, name), 0o777, owner, name);
+        await makeDir(join(this.allocDirPath, name), 0o777, owner, name);
       if (this.#ended.signal.aborted) this.#ended = new AbortController();
       this.#state = "built";
     });

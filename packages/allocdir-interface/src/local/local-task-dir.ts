@@ -57,9 +57,9 @@ export class LocalTaskDir implements TaskDir {
       );
     }
     const owner = await this.#context.owner();
-    makeDir(this.dir, 0o777, owner, this.name);
-    makeDir(this.localDir, 0o777, owner, `${this.name}/local`);
-    makeDir(this.tmpDir, 0o1777, owner, `${this.name}/tmp`);
+    await makeDir(this.dir, 0o777, owner, this.name);
+    await makeDir(this.localDir, 0o777, owner, `${this.name}/local`);
+    await makeDir(this.tmpDir, 0o1777, owner, `${this.name}/tmp`);
     await this.makeSecretsDirs();
   }
 
@@ -71,10 +71,10 @@ export class LocalTaskDir implements TaskDir {
     ] as const) {
       if (asRoot && (await isMounted(dir))) continue;
       const owner = await this.#context.owner();
-      makeDir(dir, 0o777, undefined, `${this.name}/${word}`);
+      await makeDir(dir, 0o777, undefined, `${this.name}/${word}`);
       if (!asRoot) continue;
       await mounter.mountTmpfs(dir, sizeMB);
-      makeDir(dir, 0o777, owner, `${this.name}/${word}`);
+      await makeDir(dir, 0o777, owner, `${this.name}/${word}`);
     }
   }
 
