@@ -3,7 +3,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { request } from "node:http";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -26,6 +26,15 @@ Other options go to \`outrider agent\`; \`npm run outrider -- agent -help\` show
   process.exit(0);
 }
 const has = (name) => args.some((a) => new RegExp(`^--?${name}(=|$)`).test(a));
+/** The value of an option, given as the next word or after an equals sign; the last one counts. */
+function valueOf(name) {
+  let value;
+  for (const [i, arg] of args.entries()) {
+    const [, inline] = new RegExp(`^--?${name}(?:=(.*))?$`, "s").exec(arg) ?? [null];
+    if (new RegExp(`^--?${name}(=|$)`).test(arg)) value = inline ?? args[i + 1];
+  }
+  return value;
+}
 const samples = !has("no-samples");
 const rest = args.filter((a) => !/^--?no-samples$/.test(a));
 
@@ -52,14 +61,14 @@ if (built.status !== 0 || !existsSync(main)) {
 
 // Nothing of the user's shell may send the samples to another agent, or into another namespace.
 const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("NOMAD_")));
-const dataDir = has("data-dir") ? undefined : process.env.OUTRIDER_DATA_DIR || join(root, ".outrider");
-if (dataDir) mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-const logFile = join(dataDir ?? root, "agent.log");
+const dataDir = resolve(valueOf("data-dir") || process.env.OUTRIDER_DATA_DIR || join(root, ".outrider"));
+mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+const logFile = join(dataDir, "agent.log");
 const log = openSync(logFile, "a", 0o600);
 
 // A session of its own: Ctrl-C reaches this process only, which ends the samples before it ends the agent.
 // The channel tells the agent when this process dies.
-const agent = spawn(process.execPath, [main, "agent", ...(dataDir ? ["-data-dir", dataDir] : []), ...rest], {
+const agent = spawn(process.execPath, [main, "agent", "-data-dir", dataDir, ...rest], {
   cwd: process.cwd(),
   env,
   detached: true,
@@ -121,8 +130,12 @@ function window(now) {
   return { start, end };
 }
 
-const hand = (...words) =>
-  `npm run --silent outrider -- ${words.join(" ")}${address === "http://127.0.0.1:4646" ? "" : ` -address=${address}`}`;
+const option =
+  address === "http://127.0.0.1:4646"
+    ? []
+    : [/^[\w:/.[\]-]+$/.test(address) ? `-address=${address}` : `-address='${address}'`];
+/** A command for the user to type; options go before arguments. */
+const hand = (command, ...args) => ["npm run --silent outrider --", command, ...option, ...args].join(" ");
 const hhmm = (date) => date.toISOString().slice(11, 16);
 console.log(`Outrider is running. API: ${address}/v1/   Log: ${logFile}`);
 
@@ -160,9 +173,9 @@ if (samples) {
 Samples: hello        web (an HTTP server), flaky (fails twice, then stays), windowed (runs from ${hhmm(start)} to ${hhmm(end)} UTC)
          hello-batch  runs once and ends
 
-Try: ${hand("job", "status", "hello")}
-     ${hand("alloc", "logs", "-f", "-task", "flaky", "-job", "hello")}
-     ${hand("job", "run", "<your file>")}     your jobs outlive this agent
+Try: ${hand("job status", "hello")}
+     ${hand("alloc logs", "-f", "-task", "flaky", "-job", "hello")}
+     ${hand("job run", "<your file>")}     your jobs outlive this agent
 
 Ctrl-C ends the samples and the agent.`);
 }

@@ -43,6 +43,7 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
   if (flags.bool("stdout") && flags.bool("stderr")) throw new CommandError("Unable to support both stdout and stderr");
   const client = clientOf(context, flags);
   const [id, named] = flags.args;
+  if (flags.args.length > 2) throw new CommandError("This command takes one or two arguments: <allocation> [<task>]");
   if (id === undefined) throw new CommandError("This command takes an allocation, or a job with -job");
   const alloc = flags.bool("job") ? await allocOfJob(client, id) : await findAlloc(client, id);
   const task = flags.string("task") || named || onlyTask(alloc);

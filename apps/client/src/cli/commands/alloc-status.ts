@@ -1,4 +1,4 @@
-import { clientOf, type Command, type CommandContext } from "../command.ts";
+import { clientOf, CommandError, type Command, type CommandContext } from "../command.ts";
 import { findAlloc } from "../find-one.ts";
 import {
   ago,
@@ -181,6 +181,7 @@ function short(view: View): string {
 }
 
 async function run(context: CommandContext, flags: ParsedFlags): Promise<number> {
+  if (flags.args.length > 1) throw new CommandError("This command takes either no arguments or one: <allocation>");
   const client = clientOf(context, flags);
   const id = flags.args[0];
   if (id === undefined) {

@@ -1,5 +1,5 @@
 import { parseCron } from "@outrider/cron-schedule";
-import { clientOf, type Command, type CommandContext } from "../command.ts";
+import { clientOf, CommandError, type Command, type CommandContext } from "../command.ts";
 import { deploymentText } from "../deployment-text.ts";
 import { findJob } from "../find-one.ts";
 import { ago, columns, instant, keyValues, printable, shortId, until } from "../format.ts";
@@ -194,6 +194,7 @@ async function whole(client: ApiClient, prefix: string): Promise<Record<string, 
 }
 
 async function run(context: CommandContext, flags: ParsedFlags): Promise<number> {
+  if (flags.args.length > 1) throw new CommandError("This command takes either no arguments or one: <job>");
   const client = clientOf(context, flags);
   const prefix = flags.args[0];
   if (flags.bool("json")) {

@@ -272,6 +272,7 @@ async function one(context: CommandContext, flags: ParsedFlags, client: ApiClien
 }
 
 async function run(context: CommandContext, flags: ParsedFlags): Promise<number> {
+  if (flags.args.length > 1) throw new CommandError("This command takes either no arguments or one: <node>");
   const client = clientOf(context, flags);
   let prefix = flags.args[0];
   if (flags.bool("self") && prefix === undefined) {
