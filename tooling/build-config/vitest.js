@@ -8,6 +8,8 @@ export const project = (name, more = {}) =>
     test: {
       name,
       include: ["test/**/*.test.ts"],
+      // For a busy machine only: no unit test waits for real time.
+      testTimeout: 30_000,
       exclude: ["**/node_modules/**", "test/**/*.e2e.test.ts"],
       ...more,
     },
