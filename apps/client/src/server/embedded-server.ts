@@ -124,8 +124,7 @@ export class EmbeddedServer implements AsyncDisposable {
   /** Takes a job. Rejects with ERR_OUTRIDER_SERVER_INVALID when anything in it is wrong or cannot be honoured here. */
   async register(raw: unknown, o: RegisterOptions = {}): Promise<SubmitReply> {
     const job = this.#o.rules.canonicalize(raw);
-    const { errors, warnings } = this.#o.rules.judge(job);
-    if (errors.length > 0) throw serverError("ERR_OUTRIDER_SERVER_INVALID", listErrors(errors), { errors });
+    const warnings = this.#accept(job);
     const reply = await this.#change((tx) => registerJob(tx, job, this.#newId, o));
     return { ...reply, warnings };
   }
@@ -148,7 +147,7 @@ export class EmbeddedServer implements AsyncDisposable {
   }
 
   scale(namespace: string, id: string, group: string, count: number | null): Promise<RegisterReply> {
-    return this.#change((tx) => scaleJob(tx, namespace, id, group, count, this.#newId));
+    return this.#change((tx) => scaleJob(tx, namespace, id, group, count, this.#newId, (job) => this.#accept(job)));
   }
 
   dispatch(namespace: string, id: string, request: DispatchRequest): Promise<DispatchReply> {
@@ -184,6 +183,13 @@ export class EmbeddedServer implements AsyncDisposable {
   /** Forgets everything that has ended. */
   collectGarbage(): Promise<void> {
     return this.#change((tx) => collectGarbage(tx, FORCE_GC));
+  }
+
+  /** The job's warnings. Throws when anything in it is wrong or cannot be honoured here. */
+  #accept(job: Job): readonly string[] {
+    const { errors, warnings } = this.#o.rules.judge(job);
+    if (errors.length > 0) throw serverError("ERR_OUTRIDER_SERVER_INVALID", listErrors(errors), { errors });
+    return warnings;
   }
 
   async #change<T>(build: (tx: Tx) => T): Promise<T> {

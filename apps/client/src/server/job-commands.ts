@@ -274,7 +274,7 @@ export function revertJob(
   return registerJob(tx, { ...target, Stop: false }, newId, { submission: submission ?? null });
 }
 
-/** Sets the count of a group. */
+/** Sets the count of a group. `judge` throws when the job may not have it. */
 export function scaleJob(
   tx: Tx,
   namespace: string,
@@ -282,6 +282,7 @@ export function scaleJob(
   group: string,
   count: number | null,
   newId: () => string,
+  judge: (job: Job) => void,
 ): RegisterReply {
   const job = tx.jobs.get(jobKey(namespace, id));
   if (job === undefined) throw serverError("ERR_OUTRIDER_SERVER_NOT_FOUND", "job not found", { job: id });
@@ -296,5 +297,6 @@ export function scaleJob(
     ...job,
     TaskGroups: (job.TaskGroups ?? []).map((g) => (g.Name === group ? { ...g, Count: count } : g)),
   };
+  judge(scaled);
   return registerJob(tx, scaled, newId, { trigger: "job-scaling" });
 }

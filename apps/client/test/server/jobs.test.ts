@@ -263,6 +263,11 @@ describe("jobs on the embedded server", () => {
     expect(h.live("web").map((a) => a.Name)).toEqual(["web.g[0]"]);
     await expect(h.server.scale("default", "web", "x", 1)).rejects.toThrow('task group "x"');
     expect((await h.server.scale("default", "web", "g", null)).evalId).toBe("");
+    for (const count of [1_000_000_000, -1])
+      await expect(h.server.scale("default", "web", "g", count)).rejects.toMatchObject({
+        code: "ERR_OUTRIDER_SERVER_INVALID",
+      });
+    expect(h.job("web").TaskGroups![0]!.Count).toBe(1);
   });
 
   it("ends the instances of a group that is taken out of a job", async () => {
