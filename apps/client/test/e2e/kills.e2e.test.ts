@@ -91,16 +91,12 @@ describe("kill -9 of the agent, of the driver process and of both", () => {
         const victim = VICTIMS[round % VICTIMS.length] as Victim;
         const id = `batch-${round}`;
         const go = join(notes, `go-${round}`);
-        const tasks = Object.entries(ENDS).map(([name, end]) => ({
-          ...jobOf("", [
-            shTask(
-              name,
-              `echo $$ >>${quoted(`${id}.${name}`)}; until [ -e '${go}' ]; do sleep 0.02; done; echo "last words of ${name}"; ${end.last}`,
-            ),
-          ]).TaskGroups,
-        }));
-        const groups = tasks.map((group, i) => ({ ...(group as any)[0], Name: Object.keys(ENDS)[i] }));
-        await rig.submit({ ...jobOf(id, [], { type: "batch" }), Update: null, TaskGroups: groups });
+        const groups = Object.entries(ENDS).flatMap(([name, end]) => {
+          const wait = `until [ -e '${go}' ]; do sleep 0.02; done`;
+          const script = `echo $$ >>${quoted(`${id}.${name}`)}; ${wait}; echo "last words of ${name}"; ${end.last}`;
+          return (jobOf(id, [shTask(name, script)])["TaskGroups"] as object[]).map((g) => ({ ...g, Name: name }));
+        });
+        await rig.submit({ ...jobOf(id, [], { type: "batch" }), TaskGroups: groups });
         await until(`batch tasks of round ${round}`, async () => {
           const allocs = await rig.allocs(id);
           return allocs.length === groups.length && allocs.every((a) => a.ClientStatus === "running");
@@ -191,6 +187,24 @@ describe("kill -9 of the agent, of the driver process and of both", () => {
       appendFileSync(join(notes, "rounds"), `${id}\n`);
     }
     expect(note("rounds").length).toBe(LONG ? 20 : 4);
+  });
+
+  it("in the middle of a stop ends every process all the same, once its time is over", async () => {
+    const deaf = `echo $$ >>${quoted("deaf")}; trap '' INT TERM; (setsid sleep 86400 &); while :; do sleep 0.1; done`;
+    for (const [i, victim] of VICTIMS.entries()) {
+      const id = `stop-${victim}`;
+      await rig.submit(jobOf(id, [shTask("t", deaf, { KillTimeout: 1_500_000_000 })]));
+      await rig.alloc(id, "runs", (alloc) => alloc.ClientStatus === "running");
+      await until("its pid", () => note("deaf").length === i + 1);
+      await rig.call("DELETE", `/v1/job/${id}`);
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 1000));
+      await strike(victim, () => undefined);
+      const alloc = await rig.alloc(id, "is complete", (a) => a.ClientStatus === "complete");
+      const rest = processesBelow(rig.data).filter((p) => p.pid !== rig.agentPid && p.pid !== rig.driverPid);
+      expect(rest, `kill of ${victim}`).toEqual([]);
+      const ends = alloc.TaskStates.t.Events.filter((event: any) => event.Type === "Terminated");
+      expect(ends.map((e: any) => [e.ExitCode, e.Signal])).toEqual([[137, 9]]);
+    }
   });
 });
 

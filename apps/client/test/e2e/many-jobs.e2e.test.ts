@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { jobOf, LONG, Rig, shTask, until } from "./harness.ts";
-import { cgroupsOf, descriptorsOf, mountsBelow, processesBelow, pssOf } from "./processes.ts";
+import { cgroupsOf, descriptorsOf, mountsBelow, processesBelow } from "./processes.ts";
 import { join } from "node:path";
 
 const JOBS = 200;

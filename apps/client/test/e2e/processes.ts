@@ -125,11 +125,6 @@ function isLoopback(address: string): boolean {
   );
 }
 
-/** Proportional memory of a process, bytes. */
-export function pssOf(pid: number): number {
-  return Number(/^Pss:\s+(\d+) kB$/m.exec(read(`/proc/${pid}/smaps_rollup`))?.[1] ?? 0) * 1024;
-}
-
 function below(path: string, dir: string): boolean {
   return path === dir || path.startsWith(`${dir}/`);
 }
