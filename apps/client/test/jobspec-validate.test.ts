@@ -59,6 +59,16 @@ describe("validateJob", () => {
     ["a group's name with a final space", jobOf({}, { Name: "a " }), "name-blank-edge TaskGroups[0].Name"],
     ["a negative count", jobOf({}, { Count: -1 }), "group-count TaskGroups[0].Count"],
     ["a count beyond reason", jobOf({}, { Count: 10_001 }), "group-count TaskGroups[0].Count"],
+    [
+      "counts beyond reason together",
+      jobOf({
+        TaskGroups: [
+          { Name: "g", Count: 10_000, Tasks: [TASK] },
+          { Name: "h", Count: 1, Tasks: [TASK] },
+        ],
+      }),
+      "job-count TaskGroups",
+    ],
     ["a count of two for a system job", jobOf({ Type: "system" }, { Count: 2 }), "group-count TaskGroups[0].Count"],
     ["a group without tasks", jobOf({}, { Tasks: [] }), "group-tasks TaskGroups[0].Tasks"],
     ["two tasks of one name", jobOf({}, { Tasks: [t("a"), t("a")] }), "task-duplicate TaskGroups[0].Tasks[1].Name"],
@@ -70,6 +80,7 @@ describe("validateJob", () => {
     ["a task named ..", jobOf({}, {}, { Name: ".." }), `name-dots ${T}.Name`],
     ["a task named .", jobOf({}, {}, { Name: "." }), `name-dots ${T}.Name`],
     ["a task named alloc", jobOf({}, {}, { Name: "alloc" }), `name-reserved ${T}.Name`],
+    ["a task named __proto__", jobOf({}, {}, { Name: "__proto__" }), `name-reserved ${T}.Name`],
     ["a task's name of two lines", jobOf({}, {}, { Name: "a\nb" }), `name-unprintable ${T}.Name`],
     ["a task's name that is too long", jobOf({}, {}, { Name: longName }), `name-long ${T}.Name`],
     ["a task without a driver", jobOf({}, {}, { Driver: "" }), `driver-missing ${T}.Driver`],

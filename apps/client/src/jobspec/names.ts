@@ -30,6 +30,8 @@ export function nameFault(name: string): NameFault | undefined {
   if (name === "." || name === "..") return { code: "name-dots", message: 'must not be "." or ".."' };
   if (/[/\\]/.test(name)) return { code: "name-slash", message: "must not contain a slash or backslash" };
   if (UNPRINTABLE.test(name)) return { code: "name-unprintable", message: "must hold printable characters only" };
+  // Objects of JavaScript cannot hold it as a key of their own everywhere.
+  if (name === "__proto__") return { code: "name-reserved", message: "is reserved" };
   if (name.trim() !== name) return { code: "name-blank-edge", message: "must not start or end with a space" };
   return undefined;
 }

@@ -7,7 +7,7 @@ import type { Report } from "./report.ts";
 import { checkServices } from "./service.ts";
 import { checkTask } from "./task.ts";
 
-/** Most allocations of a group: beyond it a typing error is likelier than a wish. */
+/** Most allocations of a group, and of all groups of a job: beyond it a typing error is likelier than a wish. */
 export const MAX_COUNT = 10_000;
 
 function checkTasks(group: TaskGroup, r: Report): void {

@@ -2,7 +2,7 @@ import { parseCron } from "@outrider/cron-schedule";
 import { encode, JOB_TYPES, JobStruct, type Job } from "@outrider/nomad-structs";
 import { MAX_JOB_BYTES, MAX_JOB_DEPTH, MAX_JOB_NODES } from "../limits.ts";
 import { jobIdFault, MAX_NAME_BYTES } from "../names.ts";
-import { checkGroup } from "./group.ts";
+import { checkGroup, MAX_COUNT } from "./group.ts";
 import { checkAffinities, checkConstraints, checkSpreads } from "./placement.ts";
 import { Report, type JobFieldError } from "./report.ts";
 
@@ -130,5 +130,8 @@ export function validateJob(job: Job, o: ValidateOptions = {}): ValidateResult {
     names.add(group.Name);
     checkGroup(group, job.Type, at);
   }
+  const total = groups.reduce((sum, group) => sum + group.Count, 0);
+  if (total > MAX_COUNT && groups.every((group) => group.Count <= MAX_COUNT))
+    r.error("job-count", "TaskGroups", total, `the counts of all groups together must not be above ${MAX_COUNT}`);
   return { errors: r.errors, warnings: r.warnings };
 }
