@@ -69,6 +69,11 @@ describe("validateJob", () => {
       }),
       "job-count TaskGroups",
     ],
+    [
+      "a large job of many instances",
+      jobOf({}, { Count: 1000 }, { Config: { command: "/bin/true", args: ["x".repeat(200_000)] } }),
+      "job-weight ",
+    ],
     ["a count of two for a system job", jobOf({ Type: "system" }, { Count: 2 }), "group-count TaskGroups[0].Count"],
     ["a group without tasks", jobOf({}, { Tasks: [] }), "group-tasks TaskGroups[0].Tasks"],
     ["two tasks of one name", jobOf({}, { Tasks: [t("a"), t("a")] }), "task-duplicate TaskGroups[0].Tasks[1].Name"],

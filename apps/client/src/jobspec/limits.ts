@@ -1,5 +1,7 @@
 /** Largest job file or job in JSON, in bytes. */
 export const MAX_JOB_BYTES = 4 * 1024 * 1024;
+/** Most characters of a job in JSON, times its instances: each instance keeps the job it was made for. */
+export const MAX_JOB_WEIGHT = 128 * 1024 * 1024;
 /** Deepest nesting of a job, driver config included. Stock Nomad's own examples go to 200 lists in one value. */
 export const MAX_JOB_DEPTH = 300;
 /** Most values in a job. */

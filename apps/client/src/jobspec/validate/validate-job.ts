@@ -1,6 +1,6 @@
 import { parseCron } from "@outrider/cron-schedule";
 import { encode, JOB_TYPES, JobStruct, type Job } from "@outrider/nomad-structs";
-import { MAX_JOB_BYTES, MAX_JOB_DEPTH, MAX_JOB_NODES } from "../limits.ts";
+import { MAX_JOB_BYTES, MAX_JOB_DEPTH, MAX_JOB_NODES, MAX_JOB_WEIGHT } from "../limits.ts";
 import { jobIdFault, MAX_NAME_BYTES } from "../names.ts";
 import { checkGroup, MAX_COUNT } from "./group.ts";
 import { checkAffinities, checkConstraints, checkSpreads } from "./placement.ts";
@@ -73,6 +73,9 @@ function checkParameterized(job: Job, r: Report): void {
 function checkSize(job: Job, r: Report): boolean {
   try {
     const text = JSON.stringify(encode(JobStruct, job, { maxDepth: MAX_JOB_DEPTH, maxNodes: MAX_JOB_NODES }));
+    const instances = (job.TaskGroups ?? []).reduce((sum, group) => sum + group.Count, 0);
+    if (text.length <= MAX_JOB_BYTES && instances <= MAX_COUNT && text.length * instances > MAX_JOB_WEIGHT)
+      r.error("job-weight", "", instances, `a job of ${text.length} characters is too large for ${instances} instances`);
     if (text.length <= MAX_JOB_BYTES) return true;
     r.error("job-size", "", text.length, `the job has ${text.length} characters of JSON, more than ${MAX_JOB_BYTES}`);
   } catch (error) {
