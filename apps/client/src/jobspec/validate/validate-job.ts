@@ -75,7 +75,12 @@ function checkSize(job: Job, r: Report): boolean {
     const text = JSON.stringify(encode(JobStruct, job, { maxDepth: MAX_JOB_DEPTH, maxNodes: MAX_JOB_NODES }));
     const instances = (job.TaskGroups ?? []).reduce((sum, group) => sum + group.Count, 0);
     if (text.length <= MAX_JOB_BYTES && instances <= MAX_COUNT && text.length * instances > MAX_JOB_WEIGHT)
-      r.error("job-weight", "", instances, `a job of ${text.length} characters is too large for ${instances} instances`);
+      r.error(
+        "job-weight",
+        "",
+        instances,
+        `a job of ${text.length} characters is too large for ${instances} instances`,
+      );
     if (text.length <= MAX_JOB_BYTES) return true;
     r.error("job-size", "", text.length, `the job has ${text.length} characters of JSON, more than ${MAX_JOB_BYTES}`);
   } catch (error) {
