@@ -32,10 +32,8 @@ export class Forbidden {
               if (place.stats.isDirectory()) kinds.set(idOf(place.stats), kind);
               return Promise.resolve();
             })
-            .catch((reason: unknown) => {
-              // A file, a task without them, or one that goes away just now: nothing to protect.
-              if (!(reason instanceof AllocDirError)) throw reason;
-            }),
+            // A file, a task without them, or one that goes away just now: nothing to protect.
+            .catch(() => undefined),
         ),
       ),
     );
@@ -78,10 +76,7 @@ async function holds(root: SafeRoot, dir: string, wanted: BigIntStats): Promise<
         }
         return false;
       })
-      .catch((reason: unknown) => {
-        if (reason instanceof AllocDirError) return false;
-        throw reason;
-      });
+      .catch(() => false);
     if (found) return true;
   }
   return false;

@@ -8,6 +8,19 @@ import { tempAlloc } from "./temp-alloc.ts";
 const code = (reason: string): object => expect.objectContaining({ code: `ERR_OUTRIDER_ALLOCDIR_${reason}` });
 
 describe("the file API on a hostile tree", () => {
+  it("lets any number of readers be open without a warning", async () => {
+    await using t = await tempAlloc();
+    writeFileSync(join(t.alloc.allocDirPath, "web/local/a"), "a");
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", onWarning);
+    const readers = await Promise.all(Array.from({ length: 20 }, () => t.alloc.readAt("web/local/a", 0)));
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off("warning", onWarning);
+    for (const reader of readers) await reader.close();
+    expect(warnings).toEqual([]);
+  });
+
   it("lists names in order without following links, and stats with a sniffed type", async () => {
     await using t = await tempAlloc();
     const local = join(t.alloc.allocDirPath, "web/local");

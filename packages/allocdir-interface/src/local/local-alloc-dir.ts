@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import { mkdir, readdir, rename } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { backoff, sleep, type Clock } from "@outrider/backoff";
@@ -57,7 +58,7 @@ class LocalAllocDir implements AllocDir {
   readonly #context: LocalContext;
   readonly #tasks = new Map<string, LocalTaskDir>();
   readonly #files: LocalFileApi;
-  #ended = new AbortController();
+  #ended = endController();
   #state: AllocDirState = "new";
   #queue: Promise<unknown> = Promise.resolve();
 
@@ -102,7 +103,7 @@ class LocalAllocDir implements AllocDir {
       await makeDir(this.allocDirPath, 0o755, undefined, "");
       for (const name of ["alloc", "alloc/logs", "alloc/tmp", "alloc/data"])
         await makeDir(join(this.allocDirPath, name), 0o777, owner, name);
-      if (this.#ended.signal.aborted) this.#ended = new AbortController();
+      if (this.#ended.signal.aborted) this.#ended = endController();
       this.#state = "built";
     });
   }
@@ -184,4 +185,11 @@ class LocalAllocDir implements AllocDir {
         );
     }
   }
+}
+
+/** Every open reader listens to the end of the allocation. */
+function endController(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
 }

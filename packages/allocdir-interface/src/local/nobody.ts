@@ -9,11 +9,9 @@ export interface Owner {
 /** The kernel's own idea of nobody, where the system has no such user. */
 const OVERFLOW: Owner = { uid: 65534, gid: 65534 };
 
-let known: Promise<Owner> | undefined;
-
-async function look(): Promise<Owner> {
-  const text = await readFile("/etc/passwd", "utf8").catch(() => "");
-  const fields = text
+/** Reads `nobody` from the text of a passwd file. */
+export function nobodyOf(passwd: string): Owner {
+  const fields = passwd
     .split("\n")
     .find((line) => line.startsWith("nobody:"))
     ?.split(":");
@@ -22,5 +20,7 @@ async function look(): Promise<Owner> {
   return Number.isInteger(uid) && Number.isInteger(gid) ? { uid, gid } : OVERFLOW;
 }
 
+let known: Promise<Owner> | undefined;
+
 /** The user `nobody` and its group, looked up once. */
-export const nobody = (): Promise<Owner> => (known ??= look());
+export const nobody = (): Promise<Owner> => (known ??= readFile("/etc/passwd", "utf8").then(nobodyOf, () => OVERFLOW));

@@ -19,7 +19,14 @@ async function openDir(path: string): Promise<FileHandle> {
   }
 }
 
-const gone = (reason: unknown): boolean => (reason as NodeJS.ErrnoException).code === "ENOENT";
+/** Rounds over one folder: two for races, one that finds it empty. */
+const ROUNDS = 3;
+
+const codeOf = (reason: unknown): string => (reason as NodeJS.ErrnoException).code ?? "";
+
+function unlessGone(reason: unknown): void {
+  if (codeOf(reason) !== "ENOENT") throw reason;
+}
 
 /**
  * Deletes a directory and all below it. Anchored in descriptors: a process that still lives in the tree cannot turn it
@@ -30,8 +37,7 @@ export async function removeTree(path: string, shown: string): Promise<void> {
   try {
     root = await openDir(path);
   } catch (reason) {
-    if (gone(reason)) return;
-    throw reason;
+    return unlessGone(reason);
   }
   try {
     const { dev } = await root.stat({ bigint: true });
@@ -39,41 +45,42 @@ export async function removeTree(path: string, shown: string): Promise<void> {
   } finally {
     await root.close();
   }
-  await rmdir(path).catch((reason: unknown) => {
-    if (!gone(reason)) throw reason;
-  });
+  await rmdir(path).catch(unlessGone);
 }
 
 async function empty(dir: FileHandle, device: bigint, shown: string): Promise<void> {
   const base = `/proc/self/fd/${dir.fd}`;
-  for (const entry of await readdir(base, { withFileTypes: true })) {
-    const path = `${base}/${entry.name}`;
-    try {
-      if (!entry.isDirectory()) {
-        await unlink(path);
-        continue;
-      }
-      const inner = await openDir(path);
-      try {
-        if ((await inner.stat({ bigint: true })).dev !== device)
-          throw new AllocDirError(
-            "BUSY",
-            `${JSON.stringify(shown)}: ${JSON.stringify(entry.name)} is on another file system`,
-            shown,
-          );
-        await empty(inner, device, shown);
-      } finally {
-        await inner.close();
-      }
-      await rmdir(path);
-    } catch (reason) {
-      if (gone(reason)) continue;
-      // A name that changed its kind meanwhile is tried once more as what it is not.
-      if (["ENOTDIR", "EISDIR", "ELOOP"].includes((reason as NodeJS.ErrnoException).code ?? "")) {
-        await unlink(path);
-        continue;
-      }
-      throw reason;
-    }
+  // What changed its kind, or was made, during one round is dealt with in the next.
+  for (let round = 0; round < ROUNDS; round++) {
+    const names = await readdir(base);
+    if (names.length === 0) return;
+    for (const name of names) await remove(`${base}/${name}`, name, device, shown);
   }
+}
+
+async function remove(path: string, name: string, device: bigint, shown: string): Promise<void> {
+  const failed = await unlink(path).then(() => undefined, codeOf);
+  if (failed === undefined || failed === "ENOENT") return;
+  if (failed !== "EISDIR" && failed !== "EPERM")
+    throw new AllocDirError("IO", `${JSON.stringify(shown)}: cannot delete ${JSON.stringify(name)}: ${failed}`, shown);
+  let inner: FileHandle;
+  try {
+    inner = await openDir(path);
+  } catch (reason) {
+    if (["ENOENT", "ENOTDIR", "ELOOP"].includes(codeOf(reason))) return;
+    throw reason;
+  }
+  try {
+    if ((await inner.stat({ bigint: true })).dev !== device) {
+      throw new AllocDirError(
+        "BUSY",
+        `${JSON.stringify(shown)}: ${JSON.stringify(name)} is on another file system`,
+        shown,
+      );
+    }
+    await empty(inner, device, shown);
+  } finally {
+    await inner.close();
+  }
+  await rmdir(path).catch(unlessGone);
 }

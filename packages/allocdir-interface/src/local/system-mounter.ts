@@ -4,7 +4,10 @@ import { readMountinfo } from "./mountinfo.ts";
 
 const TIMEOUT_MS = 10_000;
 
-function run(program: string, args: readonly string[]): Promise<void> {
+/** Runs a program; rejects with code EBUSY when it says that the target is busy. */
+export type RunProgram = (program: string, args: readonly string[]) => Promise<void>;
+
+function runProgram(program: string, args: readonly string[]): Promise<void> {
   return new Promise((resolve, reject) => {
     execFile(
       program,
@@ -24,7 +27,7 @@ function run(program: string, args: readonly string[]): Promise<void> {
 }
 
 /** Mounts by the programs of util-linux or BusyBox. */
-export function createSystemMounter(): Mounter {
+export function createSystemMounter(run: RunProgram = runProgram): Mounter {
   return {
     mountTmpfs: async (target, sizeMB) => {
       const mount = (options: string): Promise<void> => run("mount", ["-t", "tmpfs", "-o", options, "tmpfs", target]);
