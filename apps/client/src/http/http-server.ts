@@ -186,6 +186,8 @@ function watchClient(
   const leaving = new AbortController();
   const closed = new AbortController();
   const { socket } = request.raw;
+  // A connection may have any number of pipelined requests.
+  socket?.setMaxListeners(0);
   const onEnd = (): void => leaving.abort(new DOMException("the client has finished sending", "AbortError"));
   const onClose = (): void => {
     socket?.removeListener("end", onEnd);

@@ -69,6 +69,17 @@ describe("clients over real sockets", () => {
     expect(await raw("GET /v1/regions HTTP/1.0\r\n\r\n")).toContain("400");
   });
 
+  it("that send many requests at once get every answer, without a warning", async () => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", onWarning);
+    const ask = "GET /v1/regions HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    const answer = await raw(ask.repeat(50), { end: true });
+    process.off("warning", onWarning);
+    expect(answer.split("200 OK")).toHaveLength(51);
+    expect(warnings).toEqual([]);
+  });
+
   it("cannot lock others out with waiting queries", async () => {
     const index = Number((await get("/v1/nodes")).headers["x-nomad-index"]);
     const sockets: Socket[] = [];
