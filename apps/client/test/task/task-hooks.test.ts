@@ -106,7 +106,7 @@ it("a driver is told all it needs to start the task", async () => {
       task: { User: "${meta.user}" },
       group: { Networks: [{ Mode: "host", DNS: { Servers: ["1.1.1.1"] } }] },
     }),
-    config: { hostEnv: { PATH: "/bin", NOMAD_TOKEN: "secret" } },
+    config: { hostEnv: { PATH: "/bin", NOMAD_TOKEN: "secret", OUTRIDER_HTTP_TOKEN: "secret" } },
   });
   h.serverAlloc = {
     ...h.serverAlloc,
@@ -135,6 +135,7 @@ it("a driver is told all it needs to start the task", async () => {
   });
   expect(h.machine.starts[0]?.env).toMatchObject({ PATH: "/bin", NOMAD_PORT_http: "80" });
   expect(h.machine.starts[0]?.env).not.toHaveProperty("NOMAD_TOKEN");
+  expect(h.machine.starts[0]?.env).not.toHaveProperty("OUTRIDER_HTTP_TOKEN");
 });
 
 it("an image driver's task inherits nothing of the agent and sees short paths", async () => {
