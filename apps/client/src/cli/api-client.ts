@@ -105,6 +105,12 @@ export class ApiClient {
         new ApiError(`the address ${JSON.stringify(address)} is not a URL`, undefined, "", { cause }),
       );
     }
+    if (url.protocol !== "http:" && url.protocol !== "https:")
+      return Promise.reject(
+        new ApiError(`the address ${JSON.stringify(address)} is none of http, https and unix`, undefined, ""),
+      );
+    if (token !== undefined && /[^\x20-\x7e]/.test(token))
+      return Promise.reject(new ApiError("the token holds characters that no token has", undefined, ""));
     const query = { ...(region ? { region } : {}), ...(namespace && !o.bare ? { namespace } : {}), ...o.query };
     for (const [key, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(key, String(value));
     const payload = o.body === undefined ? undefined : Buffer.from(JSON.stringify(o.body));
@@ -126,7 +132,7 @@ export class ApiClient {
       request.on("error", (cause: NodeJS.ErrnoException) => {
         if (o.signal?.aborted) return reject(o.signal.reason as Error);
         const why = cause.code === "ECONNREFUSED" || cause.code === "ENOENT" ? "no agent answers there" : cause.message;
-        reject(new ApiError(`${method} ${path} at ${address}: ${why}`, undefined, "", { cause }));
+        reject(new ApiError(`${method} ${path} at ${address}: ${why.trimEnd()}`, undefined, "", { cause }));
       });
       request.end(payload);
     });

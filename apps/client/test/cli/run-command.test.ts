@@ -68,6 +68,8 @@ describe("the program", () => {
     expect(plain.err).not.toContain("\u001b");
     expect((await cli(["job", "status"], { env: { ...env, NO_COLOR: "1" }, tty: true })).err).not.toContain("\u001b");
     expect((await cli(["job", "status", "-address=nonsense"])).err).toContain('"nonsense" is not a URL');
+    expect((await cli(["job", "status", "-address=ftp://x"])).err).toMatch(/^the address "ftp:\/\/x" is none .*\n$/);
+    expect((await cli(["job", "status", "-token=a\nb"])).err).toBe("the token holds characters that no token has\n");
   });
 
   it("talks over a unix socket, with the token", async () => {
