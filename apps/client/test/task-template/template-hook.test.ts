@@ -73,7 +73,7 @@ class Fixture {
       alloc: { Namespace: "default" },
       task: { Templates: this.templates },
       taskDir,
-      env: { all: { HOME: "/root" }, replace: (text: string) => text },
+      env: { all: { HOME: "/root" }, replace: (text: string) => text.replace("${node.datacenter}", "dc1") },
       previousState,
       emit: (event: { type: string; facts?: { message?: string } }) =>
         void this.log.push(`${event.type} ${event.facts?.message}`),
@@ -116,6 +116,13 @@ class Fixture {
 }
 
 describe("the template hook before the start", () => {
+  it("gives variables of the task and facts of the node, else nothing", async () => {
+    const names = ["HOME", "node.datacenter", "attr.none", "constructor"];
+    const f = new Fixture(template({ EmbeddedTmpl: names.map((n) => `[{{ env "${n}" }}]`).join("") }));
+    await f.prestart();
+    expect(await readFile(join(root, "local/f"), "utf8")).toBe("[/root][dc1][][]");
+  });
+
   it("waits for a missing variable, and says after 3 s which, once for each answer", async () => {
     const f = new Fixture(template(), template({ EmbeddedTmpl: "{{ nomadVar `b` }}", DestPath: "local/g" }));
     const start = f.prestart();

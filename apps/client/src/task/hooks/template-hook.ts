@@ -1,4 +1,10 @@
-import type { TaskEventInput, TaskHook, TaskPrestartRequest, TaskPrestartResult } from "@outrider/alloc-runner";
+import type {
+  HookEnv,
+  TaskEventInput,
+  TaskHook,
+  TaskPrestartRequest,
+  TaskPrestartResult,
+} from "@outrider/alloc-runner";
 import type { TaskDir } from "@outrider/allocdir-interface";
 import { sleep, type Clock } from "@outrider/backoff";
 import type { Logger } from "@outrider/foundation";
@@ -147,7 +153,7 @@ class TemplateHook implements TemplateTaskHook {
   #render(request: TaskPrestartRequest<TaskDir>): Promise<Rendering> {
     const namespace = request.alloc.Namespace;
     const source = {
-      env: (name: string) => request.env.all[name] ?? "",
+      env: (name: string) => envOf(request.env, name),
       variable: (path: string) => this.#o.variables?.get(namespace, path),
       missingText: (path: string) => `nomad.var.block(${path}@${namespace}.${this.#o.region})`,
     };
@@ -226,4 +232,12 @@ class TemplateHook implements TemplateTaskHook {
 /** Whether a rendering of this task is there, by this or an earlier process. */
 function known(request: TaskPrestartRequest<TaskDir>): boolean {
   return request.previousState["rendered"] === "1";
+}
+
+/** A variable of the task, or a fact of the node (`node.…`, `attr.…`, `meta.…`); empty when there is none. */
+function envOf(env: HookEnv, name: string): string {
+  if (Object.hasOwn(env.all, name)) return env.all[name] as string;
+  const text = `\${${name}}`;
+  const value = env.replace(text);
+  return value === text ? "" : value;
 }
