@@ -1,10 +1,23 @@
-import { chmod, mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { OutriderError } from "@outrider/foundation";
 import { lockDir } from "../state/index.ts";
 
 /** Version of the folder's layout. A newer one is refused. */
 export const DATA_DIR_FORMAT = 1;
+
+/** What may stand in a folder before it is a data folder: parts of a first start that was broken off. */
+const OWN_NAMES = new Set([
+  "agent.log",
+  "alloc",
+  "client",
+  "driver",
+  "format.new",
+  "lock",
+  "lock.held",
+  "lost+found",
+  "server",
+]);
 
 /** The parts of an agent's data folder, held by this process. */
 export interface DataDir extends AsyncDisposable {
@@ -30,6 +43,7 @@ export async function openDataDir(root: string): Promise<DataDir> {
   try {
     await mkdir(root, { recursive: true, mode: 0o700 });
     await checkOwner(root);
+    await checkForeign(root);
     await chmod(root, 0o700);
   } catch (reason) {
     throw OutriderError.from(
@@ -60,6 +74,19 @@ async function checkOwner(root: string): Promise<void> {
     throw new OutriderError("ERR_OUTRIDER_AGENT_DATA_DIR", `${root} belongs to another user`, {
       details: { root, owner: info.uid },
     });
+}
+
+/** A folder that others use must not become private: `-data-dir /tmp` is a mistake. */
+async function checkForeign(root: string): Promise<void> {
+  if (((await stat(root)).mode & 0o077) === 0) return;
+  const names = await readdir(root);
+  const foreign = names.find((name) => !OWN_NAMES.has(name));
+  if (foreign === undefined || names.includes("format")) return;
+  throw new OutriderError(
+    "ERR_OUTRIDER_AGENT_DATA_DIR",
+    `${root} is open to other users and holds other files (${JSON.stringify(foreign)}); name a folder of its own with -data-dir or OUTRIDER_DATA_DIR`,
+    { details: { root, foreign } },
+  );
 }
 
 async function checkFormat(root: string): Promise<void> {
