@@ -16,13 +16,21 @@ module.exports = {
     { name: "resolvable", severity: "error", from: {}, to: { couldNotResolve: true } },
     { name: "packages-never-import-apps", severity: "error", from: { path: "^packages/" }, to: { path: "^apps/" } },
     { name: "src-never-imports-test", severity: "error", from: { path: "/src/" }, to: { path: "/(test|bench)/" } },
-    { name: "no-relative-import-across-packages", severity: "error", from: { path: "^(packages|apps)/([^/]+)/" }, to: { dependencyTypes: ["local"], path: "^(packages|apps)/", pathNot: "^$1/$2/" } },
+    {
+      name: "no-relative-import-across-packages",
+      severity: "error",
+      from: { path: "^(packages|apps)/([^/]+)/" },
+      to: { dependencyTypes: ["local"], path: "^(packages|apps)/", pathNot: "^$1/$2/" },
+    },
   ],
   options: {
     doNotFollow: { path: "node_modules" },
     exclude: { path: "(/dist/|/fixtures/|/coverage/|\\.outrider/)" },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },
-    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["@outrider/source", "import", "node", "default", "types"] },
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["@outrider/source", "import", "node", "default", "types"],
+    },
   },
 };

@@ -1,5 +1,5 @@
 import { library } from "@outrider/build-config/tsup";
 
 export default library({
-  "index": "src/index.ts",
+  index: "src/index.ts",
 });

@@ -97,7 +97,6 @@ it("pins its tools alike wherever they are named", () => {
   expect(root.packageManager).toBe(`pnpm@${root.devDependencies?.["pnpm"]}`);
   expect(root.devDependencies?.["vitest"]).toBe(root.devDependencies?.["@vitest/coverage-v8"]);
   const catalog = read("pnpm-workspace.yaml");
-  for (const tool of ["typescript", "vitest"])
-    expect(catalog).toContain(`"${tool}": ${root.devDependencies?.[tool]}`);
+  for (const tool of ["typescript", "vitest"]) expect(catalog).toContain(`"${tool}": ${root.devDependencies?.[tool]}`);
   for (const version of Object.values(root.devDependencies ?? {})) expect(version).not.toMatch(/^(catalog|workspace):/);
 });

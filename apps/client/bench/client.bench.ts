@@ -12,7 +12,8 @@ interface Alloc {
 }
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-const percentile = (list: readonly number[], p: number): number => [...list].sort((a, b) => a - b)[Math.min(list.length - 1, Math.ceil((p / 100) * list.length) - 1)] as number;
+const percentile = (list: readonly number[], p: number): number =>
+  [...list].sort((a, b) => a - b)[Math.min(list.length - 1, Math.ceil((p / 100) * list.length) - 1)] as number;
 
 const job = (id: string, type: "batch" | "service", count: number, args: readonly string[]): object => ({
   Job: {
@@ -27,7 +28,15 @@ const job = (id: string, type: "batch" | "service", count: number, args: readonl
         EphemeralDisk: { SizeMB: 10 },
         RestartPolicy: { Attempts: 0, Interval: 60e9, Delay: 1e9, Mode: "fail" },
         ReschedulePolicy: { Attempts: 0, Unlimited: false },
-        Tasks: [{ Name: "t", Driver: "raw_exec", Config: { command: args[0], args: args.slice(1) }, Resources: { CPU: 1, MemoryMB: 10 }, LogConfig: { MaxFiles: 1, MaxFileSizeMB: 1 } }],
+        Tasks: [
+          {
+            Name: "t",
+            Driver: "raw_exec",
+            Config: { command: args[0], args: args.slice(1) },
+            Resources: { CPU: 1, MemoryMB: 10 },
+            LogConfig: { MaxFiles: 1, MaxFileSizeMB: 1 },
+          },
+        ],
       },
     ],
   },
@@ -38,7 +47,10 @@ async function until(s: Subject, id: string, count: number, status: string, limi
   for (;;) {
     const allocs = await s.call<Alloc[]>("GET", `/v1/job/${id}/allocations`);
     if (allocs.filter((a) => a.ClientStatus === status).length >= count) return allocs;
-    if (Date.now() > over) throw new Error(`${s.name}: ${allocs.filter((a) => a.ClientStatus === status).length} of ${count} are ${status} after ${limitMs} ms`);
+    if (Date.now() > over)
+      throw new Error(
+        `${s.name}: ${allocs.filter((a) => a.ClientStatus === status).length} of ${count} are ${status} after ${limitMs} ms`,
+      );
     await pause(100);
   }
 }
@@ -66,7 +78,10 @@ async function measure(s: Subject): Promise<Figures> {
   const isTask = (pid: number): boolean => commandOf(pid).startsWith("/bin/sleep");
   const own = processes.filter((p) => !isTask(p.pid));
   // The agent and, with us, the driver process: everything else that is not a task belongs to one of the fifty.
-  const core = own.filter((p) => /(^|\/)(node|nomad)$/.test(commandOf(p.pid).split(" ")[0] ?? "") && !/ (executor|logmon) /.test(commandOf(p.pid)));
+  const core = own.filter(
+    (p) =>
+      /(^|\/)(node|nomad)$/.test(commandOf(p.pid).split(" ")[0] ?? "") && !/ (executor|logmon) /.test(commandOf(p.pid)),
+  );
   const helpers = own.filter((p) => !core.includes(p));
   const ownMb = core.reduce((sum, p) => sum + pssMb(p.pid), 0);
   const perTaskMb = helpers.reduce((sum, p) => sum + pssMb(p.pid), 0) / 50;
@@ -94,7 +109,18 @@ const theirs = nomad === undefined ? undefined : await figuresOf(startNomad(noma
 
 const row = (name: string, key: keyof Figures, unit: string, goal: string): void => {
   const peer = theirs?.[key];
-  console.log(JSON.stringify({ package: "client", case: name, ours: ours[key], peer: theirs === undefined ? null : "stock Nomad 2.0.5, raw_exec", theirs: peer ?? null, unit, ratio: peer === undefined ? null : ours[key] / peer, goal }));
+  console.log(
+    JSON.stringify({
+      package: "client",
+      case: name,
+      ours: ours[key],
+      peer: theirs === undefined ? null : "stock Nomad 2.0.5, raw_exec",
+      theirs: peer ?? null,
+      unit,
+      ratio: peer === undefined ? null : ours[key] / peer,
+      goal,
+    }),
+  );
 };
 row("50 tasks at once, received → started, p50", "startP50", "ms", "");
 row("50 tasks at once, received → started, p99", "startP99", "ms", "≤ 0.2×");

@@ -17,13 +17,22 @@ function statOf(pid: string): Stat | undefined {
     const close = text.lastIndexOf(")");
     const fields = text.slice(close + 2).split(" ");
     const ticks = [11, 12, 13, 14].reduce((sum, i) => sum + Number(fields[i]), 0);
-    return { pid: Number(pid), ppid: Number(fields[1]), name: text.slice(text.indexOf("(") + 1, close), cpuMs: (ticks * 1000) / TICKS };
+    return {
+      pid: Number(pid),
+      ppid: Number(fields[1]),
+      name: text.slice(text.indexOf("(") + 1, close),
+      cpuMs: (ticks * 1000) / TICKS,
+    };
   } catch {
     return undefined;
   }
 }
 
-const all = (): Stat[] => readdirSync("/proc").filter((n) => /^\d+$/.test(n)).map(statOf).filter((s) => s !== undefined);
+const all = (): Stat[] =>
+  readdirSync("/proc")
+    .filter((n) => /^\d+$/.test(n))
+    .map(statOf)
+    .filter((s) => s !== undefined);
 
 const commandOf = (pid: number): string => {
   try {
@@ -37,7 +46,7 @@ const commandOf = (pid: number): string => {
 export function processesOf(word: string): Stat[] {
   const list = all();
   const taken = new Set(list.filter((s) => s.pid !== process.pid && commandOf(s.pid).includes(word)).map((s) => s.pid));
-  for (let grew = true; grew; ) {
+  for (let grew = true; grew;) {
     grew = false;
     for (const s of list) {
       if (!taken.has(s.pid) && taken.has(s.ppid)) {

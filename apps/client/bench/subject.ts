@@ -19,24 +19,45 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 function caller(port: number): Subject["call"] {
   return <T>(method: string, path: string, body?: unknown): Promise<T> =>
     new Promise((resolve, reject) => {
-      const r = request({ host: "127.0.0.1", port, method, path, headers: { "content-type": "application/json" } }, (answer) => {
-        let text = "";
-        answer.setEncoding("utf8").on("data", (c: string) => (text += c));
-        answer.on("end", () => (answer.statusCode === 200 ? resolve(JSON.parse(text) as T) : reject(new Error(`${method} ${path}: ${answer.statusCode} ${text}`))));
-      });
+      const r = request(
+        { host: "127.0.0.1", port, method, path, headers: { "content-type": "application/json" } },
+        (answer) => {
+          let text = "";
+          answer.setEncoding("utf8").on("data", (c: string) => (text += c));
+          answer.on("end", () =>
+            answer.statusCode === 200
+              ? resolve(JSON.parse(text) as T)
+              : reject(new Error(`${method} ${path}: ${answer.statusCode} ${text}`)),
+          );
+        },
+      );
       r.on("error", (e) => reject(new Error(`${method} ${path}: ${e.message}`, { cause: e })));
       r.end(body === undefined ? undefined : JSON.stringify(body));
     });
 }
 
-async function start(name: string, command: string, args: readonly string[], port: number, dir: string): Promise<Subject> {
+async function start(
+  name: string,
+  command: string,
+  args: readonly string[],
+  port: number,
+  dir: string,
+): Promise<Subject> {
   const log = openSync(join(dir, "agent.log"), "a");
   const child: ChildProcess = spawn(command, args, { stdio: ["ignore", log, log], detached: true });
   const call = caller(port);
-  const gone = new Promise<never>((_, reject) => child.once("exit", (code) => reject(new Error(`${name} ended with ${code}; log in ${dir}`))));
+  const gone = new Promise<never>((_, reject) =>
+    child.once("exit", (code) => reject(new Error(`${name} ended with ${code}; log in ${dir}`))),
+  );
   gone.catch(() => undefined);
   for (;;) {
-    const ready = await Promise.race([gone, call<{ Status: string; Drivers?: Record<string, { Detected: boolean }> }[]>("GET", "/v1/nodes").then((n) => n.some((x) => x.Status === "ready" && x.Drivers?.["raw_exec"]?.Detected), () => false)]);
+    const ready = await Promise.race([
+      gone,
+      call<{ Status: string; Drivers?: Record<string, { Detected: boolean }> }[]>("GET", "/v1/nodes").then(
+        (n) => n.some((x) => x.Status === "ready" && x.Drivers?.["raw_exec"]?.Detected),
+        () => false,
+      ),
+    ]);
     if (ready) break;
     await pause(200);
   }
@@ -68,7 +89,13 @@ async function start(name: string, command: string, args: readonly string[], por
 export function startOutrider(port: number): Promise<Subject> {
   const dir = mkdtempSync(join(tmpdir(), "outrider-bench-"));
   const main = fileURLToPath(new URL("../dist/main.js", import.meta.url));
-  return start("outrider", process.execPath, [main, "agent", "-data-dir", join(dir, "data"), "-port", String(port)], port, dir);
+  return start(
+    "outrider",
+    process.execPath,
+    [main, "agent", "-data-dir", join(dir, "data"), "-port", String(port)],
+    port,
+    dir,
+  );
 }
 
 /** A stock agent of Nomad, server and client in one, on loopback. */

@@ -1,9 +1,2 @@
 export { createAllocRunner } from "./create-alloc-runner.ts";
-export { allocKeys } from "./state-keys.ts";
-export type {
-  ClientAllocRunnerConfig,
-  DriverConfigEncoder,
-  LogCollection,
-  LogCollectorPort,
-  TaskCounters,
-} from "../task/ports.ts";
+export type { ClientAllocRunnerConfig } from "../task/ports.ts";

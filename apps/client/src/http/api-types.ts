@@ -51,7 +51,7 @@ export function json(value: unknown): ApiResult {
 }
 
 /** JSON of a query, with the index at which it was true. */
-export function queryJson(value: unknown, index: number): ApiResult {
+function queryJson(value: unknown, index: number): ApiResult {
   return { kind: "json", value, index };
 }
 

@@ -1,12 +1,13 @@
 export { canonicalizeJob } from "./canonical/canonicalize-job.ts";
-export { formatDiagnostics, type JobDiagnostic, type JobspecCode } from "./diagnostics.ts";
-export { localFiles, noFiles, type FileAccess } from "./file-functions.ts";
-export { MAX_JOB_BYTES, MAX_JOB_DEPTH, MAX_JOB_NODES } from "./limits.ts";
-export { jobIdFault, nameFault, taskNameFault, type NameFault } from "./names.ts";
-export { parseJobFile, type ParsedJobFile, type ParseJobFileOptions } from "./parse-job-file.ts";
+export { formatDiagnostics } from "./diagnostics.ts";
+export { noFiles } from "./file-functions.ts";
+export { parseJobFile, type ParseJobFileOptions } from "./parse-job-file.ts";
 export { jobInputOf, parseJobJson } from "./parse-job-json.ts";
-export { OPTIONAL_FEATURES, refuseUnsupported, type OptionalFeature, type PartFault, type PartJudges, type RefuseOptions } from "./refuse.ts";
-export type { JobFieldError } from "./validate/report.ts";
-export { SCHEDULE_META } from "./validate/schedule.ts";
-export { isSignalName } from "./validate/task.ts";
-export { validateJob, type ValidateOptions, type ValidateResult } from "./validate/validate-job.ts";
+export {
+  OPTIONAL_FEATURES,
+  refuseUnsupported,
+  type OptionalFeature,
+  type PartFault,
+  type PartJudges,
+} from "./refuse.ts";
+export { validateJob } from "./validate/validate-job.ts";

@@ -51,10 +51,16 @@ class Refusals {
   }
 
   /** Refuses what a judge finds in the parts of one kind. */
-  parts<T>(kind: string, list: readonly T[] | null, judge: ((part: T) => readonly PartFault[]) | undefined, at: (i: number, part: T) => Report): void {
+  parts<T>(
+    kind: string,
+    list: readonly T[] | null,
+    judge: ((part: T) => readonly PartFault[]) | undefined,
+    at: (i: number, part: T) => Report,
+  ): void {
     if (judge === undefined) return;
     for (const [i, part] of (list ?? []).entries()) {
-      for (const { field, message } of judge(part)) at(i, part).error(`unsupported-${kind}`, field, (part as Record<string, unknown>)[field], message);
+      for (const { field, message } of judge(part))
+        at(i, part).error(`unsupported-${kind}`, field, (part as Record<string, unknown>)[field], message);
     }
   }
 
@@ -70,7 +76,9 @@ class Refusals {
 }
 
 function refuseServices(services: readonly Service[] | null, o: RefuseOptions, refuse: Refusals, r: Report): void {
-  refuse.parts("service", services, o.judges?.service, (i, service) => r.at(`Services[${i}]`, `service ${JSON.stringify(service.Name)}`));
+  refuse.parts("service", services, o.judges?.service, (i, service) =>
+    r.at(`Services[${i}]`, `service ${JSON.stringify(service.Name)}`),
+  );
   for (const [i, service] of (services ?? []).entries()) {
     const at = r.at(`Services[${i}]`, `service ${JSON.stringify(service.Name)}`);
     refuse.never("unsupported-connect", service.Connect !== null, "Connect", "Consul Connect", at);

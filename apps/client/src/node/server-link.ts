@@ -1,4 +1,4 @@
-import type { Allocation, Evaluation, Node, NodeEvent } from "@outrider/nomad-structs";
+import type { Allocation, Node, NodeEvent } from "@outrider/nomad-structs";
 import type { NodeHandlers } from "./node-handlers.ts";
 
 /** What an allocation update carries to the server: nothing else is sent (client-runtime.md 2.1). */
@@ -40,6 +40,3 @@ export interface ServerLink {
   /** Offers the node's side of reverse calls (logs, stats, signal, restart, pause). */
   serve(nodeId: string, handlers: NodeHandlers): Disposable;
 }
-
-/** What a server call about an evaluation gives. */
-export type { Evaluation };

@@ -52,7 +52,7 @@ export function procsFiles(group: GroupPaths): string[] {
 }
 
 /** Pids of the task now. Sub-groups that the task made count as well. */
-export function membersOf(group: GroupPaths, taskId: string): number[] {
+function membersOf(group: GroupPaths, taskId: string): number[] {
   return group.members === undefined ? markedProcesses(taskId) : cgroupMembers(group.members);
 }
 

@@ -8,7 +8,7 @@ import { type ProcessIdentity, readProcStat } from "./identity.ts";
 import { installShim } from "./shim.ts";
 import { type SpecInput, specText } from "./spec.ts";
 import { SpawnQueue } from "./spawn-queue.ts";
-import type { SupervisorOptions } from "./supervisor.ts";
+import type { SupervisorOptions } from "./supervisor-options.ts";
 import { TaskRecord } from "./task-record.ts";
 import { META_VERSION } from "./task-store.ts";
 import type { LaunchCommand } from "./launch-plan.ts";

@@ -1,15 +1,13 @@
 /** Watches over all tasks: starts them by way of a shim, learns their end from the slots, tidies up after them. */
-import { type Clock, sleep } from "@outrider/backoff";
-import type { Logger } from "@outrider/foundation";
+import { sleep } from "@outrider/backoff";
 import { RecoverableError, TaskNotFoundError } from "@outrider/plugin-driver";
-import type { CgroupMounts } from "./cgroup-mounts.ts";
 import { isMarked, killMembers, oomKilled, removeGroup, removeParents } from "./group.ts";
 import { isAlive, readProcStat, signalProcess, UNKNOWN_START } from "./identity.ts";
 import { fence } from "./fence.ts";
 import { Launcher, type LaunchPlan } from "./launcher.ts";
-import type { HostTools } from "./host-tools.ts";
 import type { ShimExit } from "./slot.ts";
 import { SlotWatcher } from "./slot-watcher.ts";
+import type { SupervisorOptions } from "./supervisor-options.ts";
 import { TaskRecord } from "./task-record.ts";
 import { TaskStore } from "./task-store.ts";
 
@@ -19,23 +17,6 @@ const SIGCONT = 18;
 const START_LIMIT_MS = 15_000;
 /** How long output is collected after the end. */
 const DRAIN_MS = 2_000;
-
-/** The part of the log collector that the supervisor uses. */
-export interface LogDrain {
-  drain(fifos: readonly string[], timeoutMs?: number): Promise<boolean>;
-  descriptor(fifo: string): number | undefined;
-}
-
-/** What a supervisor needs. */
-export interface SupervisorOptions {
-  readonly store: TaskStore;
-  readonly tools: HostTools;
-  readonly cgroups: CgroupMounts;
-  readonly logs: LogDrain;
-  readonly bootId: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
 
 /** Holds the tasks of one state folder. Exactly one may exist for a folder: see the lock. */
 export class Supervisor {
