@@ -31,7 +31,7 @@ import type { AllocChecks, CheckResult } from "./checks/alloc-checks.ts";
 import type { AllocHookRunner } from "./alloc-hook-runner.ts";
 import { AllocReporter } from "./alloc-reporter.ts";
 import { AllocRequests, type RunnerTask } from "./alloc-requests.ts";
-import { endReason, isBeforePoststop, isDead, killInOrder, reasonEvent } from "./alloc-tasks.ts";
+import { endReason, isBeforePoststop, isDead, killInOrder, neverStarted, reasonEvent } from "./alloc-tasks.ts";
 import { stageOf, type Coordinator } from "./coordinator.ts";
 import { allocKeys } from "./state-keys.ts";
 
@@ -142,6 +142,8 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
       for (const { record } of this.#runners) record.append({ type: TASK_EVENT.received });
     }
     this.onTaskChange();
+    // What was written down by a former process, but not told before it was killed; nothing is sent when the server knows it.
+    if (this.#restored) this.#reporter.report();
     if (this.#shouldRun()) await this.#prerun();
     await Promise.all(this.#runners.map((runner) => runner.run()));
     if (!this.#shuttingDown) await this.#hooks.postrun();
@@ -173,6 +175,8 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
     try {
       await this.#parts.allocDir.stat("/");
     } catch (cause) {
+      // A former process may have been killed before it built the folder: then nothing can be missing in it.
+      if (this.#runners.every(neverStarted)) return;
       throw new OutriderError("ERR_OUTRIDER_ALLOC_RESTORE", "allocation directory is inaccessible", { cause });
     }
   }

@@ -19,6 +19,12 @@ export function isDead(runner: TaskRunner): boolean {
   return runner.record.phase === "dead";
 }
 
+/** Whether no process of a task can ever have been here, also before a restart of the agent. */
+export function neverStarted({ record }: TaskRunner): boolean {
+  const { handle, starting, ended } = record.local;
+  return record.phase === "pending" && record.state.StartedAt === null && !handle && !starting && ended === undefined;
+}
+
 /** The reason to end the tasks that live; a dead leader outweighs a failed sibling. */
 export function endReason(runners: readonly TaskRunner[]): EndReason | undefined {
   const group = runners.filter(isBeforePoststop);

@@ -743,6 +743,33 @@ describe("an allocation that cannot be built", () => {
 });
 
 describe("a restored allocation", () => {
+  it("tells what its former agent wrote down but was killed before it told", async () => {
+    const h = await new Harness({ job: oneTask("exec sleep 600") }).agent();
+    await h.clock.advance(1_000);
+    h.killAgent();
+    h.updates.length = 0;
+    await h.agent({ restore: true });
+    await h.clock.advance(100);
+    expect(h.updates.map((update) => update.ClientStatus)).toContain("running");
+    expect(h.types()).toEqual(["Received", "Task Setup", "Started"]);
+  });
+
+  it("whose folder was not built yet when its agent was killed starts as a new one", async () => {
+    const h = new Harness({ job: oneTask("exec sleep 600") });
+    const build = h.allocDir.build.bind(h.allocDir);
+    h.allocDir.build = () => new Promise(() => undefined);
+    await h.agent();
+    await h.clock.advance(100);
+    expect([...h.store.list("allocations/")].some(([key]) => key.endsWith("/task_state"))).toBe(true);
+    h.killAgent();
+    h.allocDir.stat = () => Promise.reject(new Error("no such file or directory"));
+    h.allocDir.build = build;
+    await h.agent({ restore: true });
+    await h.clock.advance(1_000);
+    expect(h.machine.running()).toHaveLength(1);
+    expect(h.status).toBe("running");
+  });
+
   it("waits for a driver that is late, and is not given up", async () => {
     const h = await new Harness({ job: oneTask("exec sleep 600") }).agent();
     await h.clock.advance(100);
