@@ -39,7 +39,7 @@ const legacyIndex = (p: ParserState, dot: number): TraversalStep => {
     p.fail(
       "invalid-index",
       "Invalid index",
-      `.${text} is no index; write [${text.replace(".", "][")}].`,
+      `.${text} is no index; write [${text.replaceAll(".", "][")}].`,
       p.range(p.at),
     );
   }
