@@ -18,6 +18,7 @@ if (
   read(join(root, "pnpm-lock.yaml")) !== read(join(modules, ".pnpm/lock.yaml")) ||
   !existsSync(join(modules, ".bin/turbo"))
 ) {
+  console.error("Installing the dependencies; the first time takes up to a minute …");
   const done = pnpm(["install", "--frozen-lockfile", "--reporter=append-only", "--loglevel=warn"]);
   if (done.status !== 0) process.exit(done.status ?? 1);
 }

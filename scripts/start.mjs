@@ -39,6 +39,7 @@ const samples = !has("no-samples");
 const rest = args.filter((a) => !/^--?no-samples$/.test(a));
 
 const main = join(root, "apps/client/dist/main.js");
+if (!existsSync(main)) console.error("Building …");
 const built = spawnSync(
   join(root, "node_modules/.bin/turbo"),
   ["run", "build:js", "--filter=outrider...", "--output-logs=errors-only", "--no-update-notifier"],
