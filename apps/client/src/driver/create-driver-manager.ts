@@ -32,7 +32,8 @@ export interface ClientDrivers extends DriverManager {
   readonly logCollector: LogCollectorClient;
 }
 
-/** Makes the manager. Nothing is started before `start` or `dispense`. An orderly end leaves the driver process and all tasks running. */
+/** Makes the manager. Nothing is started before `start` or `dispense`. An orderly end leaves all tasks running, and
+ * the driver process as long as there are any. */
 export function createDriverManager(options: DriverManagerOptions): ClientDrivers {
   const {
     dataDir,
@@ -72,6 +73,7 @@ export function createDriverManager(options: DriverManagerOptions): ClientDriver
     async [Symbol.asyncDispose]() {
       closing.abort(new Error("driver manager is closed"));
       await manager[Symbol.asyncDispose]();
+      process.endIfIdle();
       process.close();
     },
   };

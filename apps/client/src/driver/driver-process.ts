@@ -5,9 +5,10 @@ import { isPluginShutdown } from "@outrider/plugin-driver";
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { listNames } from "./process-driver/files.ts";
 import { EXIT_LOCKED } from "./process-driver/lock.ts";
 import { PROCESS_PROTOCOL } from "./process-driver/process-protocol.ts";
-import { signalProcess } from "./process-driver/identity.ts";
+import { readBootId, signalProcess } from "./process-driver/identity.ts";
 import { DRIVER_SOCKET, openStateFolder, PROCESS_SOCKET, type StateFolder } from "./process-driver/state-folder.ts";
 import { ProcessConnection } from "./process-connection.ts";
 
@@ -73,6 +74,12 @@ export class DriverProcessHost {
     }
   }
 
+  /** Ends the process when it holds neither a task nor an output to collect: then nobody needs it before the next agent starts one. */
+  endIfIdle(): void {
+    const holds = (part: string): boolean => listNames(join(this.#folder.path, part)).length > 0;
+    if (!holds("slots") && !holds("logs")) this.#terminate();
+  }
+
   close(): void {
     this.#folder.close();
   }
@@ -113,14 +120,15 @@ export class DriverProcessHost {
     }
   }
 
-  /** For one too old to be asked: by the pid it wrote down, checked against its start time. */
+  /** Without asking it, as one too old could not be: by the pid it wrote down, checked against its start time. */
   #terminate(): void {
     try {
-      const { pid, startTime } = JSON.parse(readFileSync(join(this.#folder.path, "driver.json"), "utf8")) as {
+      const { pid, startTime, bootId } = JSON.parse(readFileSync(join(this.#folder.path, "driver.json"), "utf8")) as {
         pid: number;
         startTime: string;
+        bootId: string;
       };
-      signalProcess({ pid, startTime }, SIGTERM);
+      if (bootId === readBootId()) signalProcess({ pid, startTime }, SIGTERM);
     } catch {
       // it wrote nothing: its lock tells the new one
     }

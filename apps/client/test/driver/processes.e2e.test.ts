@@ -18,7 +18,7 @@ import { noopLogger } from "@outrider/foundation";
 import { afterEach, describe, expect, it } from "vitest";
 import { createDriverManager } from "../../src/driver/create-driver-manager.ts";
 import { defaultDriverCommand } from "../../src/driver/driver-command.ts";
-import { type Harness, pause, startHarness } from "./harness.ts";
+import { alive, type Harness, pause, startHarness, until } from "./harness.ts";
 
 let h: Harness;
 afterEach(() => h?.close());
@@ -95,15 +95,32 @@ describe("the driver process", () => {
 
   it("is replaced when something deaf sits on its socket, and not before it has had its time", async () => {
     h = await startHarness();
-    await h.driver();
+    const task = await h.prepare("sleep", ["1000"]);
+    await (await h.driver()).startTask(task.config);
     const victim = h.driverPid();
     process.kill(victim, "SIGSTOP");
     await h.restartAgent();
     const waiting = h.driver();
     await pause(500);
     process.kill(victim, "SIGCONT");
-    await waiting;
+    const next = await waiting;
     expect(h.driverPid()).toBe(victim);
+    await next.destroyTask(task.config.id, true);
+  });
+
+  it("ends with its agent when it holds no task, and only then", async () => {
+    h = await startHarness();
+    const task = await h.prepare("sleep", ["1000"]);
+    const driver = await h.driver();
+    await driver.startTask(task.config);
+    const pid = h.driverPid();
+    await h.restartAgent();
+    const next = await h.driver();
+    expect(h.driverPid()).toBe(pid);
+    await next.destroyTask(task.config.id, true);
+    await h.drivers.logCollector.stop(task.config.id.slice(0, task.config.id.lastIndexOf("/")));
+    await h.drivers[Symbol.asyncDispose]();
+    await until("the end of the driver process", () => !alive(pid));
   });
 
   it("says why when it cannot serve", async () => {

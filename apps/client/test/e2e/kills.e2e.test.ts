@@ -179,11 +179,16 @@ describe("kill -9 of the agent, of the driver process and of both", () => {
     for (let round = 0; round < (LONG ? 20 : 4); round++) {
       const id = `start-${round}`;
       await rig.submit(jobOf(id, [shTask("t", `echo $$ >>${quoted(id)}; exec sleep 86400`)]));
+      const once = `once-${round}`;
+      await rig.submit(jobOf(once, [shTask("t", `echo $$ >>${quoted(once)}; exit 7`)], { type: "batch" }));
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 250));
       await strike(round % 2 === 0 ? "agent" : "both", () => undefined);
       await rig.alloc(id, "runs", (alloc) => alloc.ClientStatus === "running");
       const running = note(id).filter((pid) => alive(Number(pid)));
       expect(running.length, `round ${round}: ${note(id).join(", ")}`).toBe(1);
+      const ended = await rig.alloc(once, "failed", (alloc) => alloc.ClientStatus === "failed");
+      expect(ended.TaskStates.t.Events.filter((e: any) => e.ExitCode === 7).length).toBe(1);
+      expect(note(once).length, `round ${round}`).toBe(1);
       appendFileSync(join(notes, "rounds"), `${id}\n`);
     }
     expect(note("rounds").length).toBe(LONG ? 20 : 4);
