@@ -35,9 +35,10 @@ const SLOW = {
 };
 /** Mutants tried where the whole would take hours; the figure then says "of n sampled mutants". */
 export const SAMPLE = {
-  "cron-schedule": 400,
-  hcl: 400,
-  "plugin-driver": 400,
+  "stats-hook": 300,
+  "cron-schedule": 300,
+  hcl: 300,
+  "plugin-driver": 300,
   "nomad-structs": 300,
   "allocdir-interface": 300,
 };
