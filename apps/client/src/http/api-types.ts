@@ -50,11 +50,6 @@ export function json(value: unknown): ApiResult {
   return { kind: "json", value };
 }
 
-/** JSON of a query, with the index at which it was true. */
-function queryJson(value: unknown, index: number): ApiResult {
-  return { kind: "json", value, index };
-}
-
 /** JSON of a write. */
 export function writeJson(value: unknown, writeIndex: number): ApiResult {
   return { kind: "json", value, writeIndex };

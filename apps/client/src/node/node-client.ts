@@ -1,4 +1,5 @@
 import type { AckState, AllocUpdate } from "@outrider/alloc-runner";
+import { sleep } from "@outrider/backoff";
 import { createLatch } from "@outrider/alloc-runner";
 import { createAllocSync, type AllocSync } from "@outrider/alloc-sync";
 import { DisposeStack } from "@outrider/foundation";
@@ -18,6 +19,8 @@ import { Registration } from "./registration.ts";
 const PERSIST_INTERVAL_MS = 60_000;
 /** Bound of the last report at a stop, ms. */
 const FLUSH_DEADLINE_MS = 1000;
+/** How long the first registration waits for drivers to say what they can do. */
+const DRIVER_WAIT_MS = 5000;
 
 /** Numbers of `agent` status and metrics. */
 export interface NodeCounts {
@@ -120,7 +123,8 @@ export class NodeClient {
         });
       }),
     );
-    this.#loop(this.#o.drivers.start(signal));
+    const drivers = this.#o.drivers.start(signal);
+    this.#loop(drivers);
     const acks = await this.registry.restore();
     for (const [id, ack] of acks) {
       this.#sync.acknowledge(id, ack);
@@ -130,9 +134,20 @@ export class NodeClient {
     this.#sync.start(signal);
     this.#gc.start();
     this.#armPersist();
+    // A node that says it is ready before it knows its drivers is given jobs that it then cannot place.
+    await this.#firstAnswers(drivers, signal);
     await this.#registration.register(signal);
     this.#loop(this.#registration.run(signal));
     this.#loop(this.#watcher.run(signal));
+  }
+
+  /** Waits for the drivers' first answers, but not for long: one that hangs must not keep the node away. */
+  async #firstAnswers(drivers: Promise<void>, signal: AbortSignal): Promise<void> {
+    const cancel = new AbortController();
+    const limit = sleep(DRIVER_WAIT_MS, { clock: this.#o.clock, signal: AbortSignal.any([signal, cancel.signal]) });
+    await Promise.race([drivers, limit].map((p) => p.catch(() => undefined)));
+    cancel.abort();
+    signal.throwIfAborted();
   }
 
   /** Lets go of everything; tasks go on running. */

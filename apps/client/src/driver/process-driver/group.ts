@@ -51,11 +51,6 @@ export function procsFiles(group: GroupPaths): string[] {
   return folders(group).map((folder) => join(folder, "cgroup.procs"));
 }
 
-/** Pids of the task now. Sub-groups that the task made count as well. */
-function membersOf(group: GroupPaths, taskId: string): number[] {
-  return group.members === undefined ? markedProcesses(taskId) : cgroupMembers(group.members);
-}
-
 /** Ends every process of the task, also those that changed their session. Resolves to false when some could not be ended in time. */
 export async function killMembers(group: GroupPaths, taskId: string, clock: Clock): Promise<boolean> {
   const until = clock.monotonic() + KILL_LIMIT_MS;
