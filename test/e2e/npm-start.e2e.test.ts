@@ -76,7 +76,7 @@ function copyCheckout(to: string): void {
 class Start {
   readonly child: ChildProcess;
   text = "";
-  errors = "";
+  #errors = "";
   readonly startedAt = performance.now();
 
   constructor(cwd: string, args: readonly string[], env: NodeJS.ProcessEnv) {
@@ -88,7 +88,12 @@ class Start {
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.child.stdout?.setEncoding("utf8").on("data", (chunk: string) => (this.text += chunk));
-    this.child.stderr?.setEncoding("utf8").on("data", (chunk: string) => (this.errors += chunk));
+    this.child.stderr?.setEncoding("utf8").on("data", (chunk: string) => (this.#errors += chunk));
+  }
+
+  /** What it says on standard error beside that it is busy. */
+  get errors(): string {
+    return this.#errors.replaceAll(/^\w+ing\b.*…\n/gm, "");
   }
 
   get ended(): boolean {

@@ -96,8 +96,9 @@ async function waitEnd(c: TaskContext, live: DriverTask): Promise<Outcome> {
   await record.flush();
   // Only now may the driver forget the result.
   await live.destroy();
+  if (signals.shutdown.aborted) return "shutdown";
   record.forgetEnded();
-  return signals.shutdown.aborted ? "shutdown" : outcome;
+  return outcome;
 }
 
 function decide(c: TaskContext, killError: Error | undefined): Outcome {

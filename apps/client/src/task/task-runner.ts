@@ -176,6 +176,7 @@ export class TaskRunner {
       await hooks.exited();
       await record.flush();
       await live.destroy();
+      if (signals.shutdown.aborted) return false;
       record.forgetEnded();
       return true;
     } catch {

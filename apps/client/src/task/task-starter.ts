@@ -80,8 +80,13 @@ export class TaskStarter {
     const { record, driver, drivers, signal } = this.#o;
     const { ended } = record.local;
     if (ended === undefined) return;
-    const { plugin } = await drivers.dispense(driver, { signal });
-    await this.#sweep(plugin, ended);
+    for (let newerThan = 0; ;) {
+      const { plugin, generation } = await drivers.dispense(driver, { signal, newerThan });
+      if (await this.#sweep(plugin, ended)) break;
+      newerThan = generation;
+    }
+    // What could not be asked for before the agent ends is asked for by the next one.
+    signal.throwIfAborted();
     record.forgetEnded();
   }
 
@@ -102,11 +107,15 @@ export class TaskStarter {
     return { instance: second, started: await second.plugin.startTask(config, signal) };
   }
 
-  /** Nothing of a failed start or recovery may be left running. */
-  async #sweep(plugin: DriverPlugin, id: string): Promise<void> {
-    await plugin.destroyTask(id, true, this.#o.signal).catch((err: unknown) => {
+  /** Nothing of a failed start or recovery may be left running. False when the driver is gone, and its successor has to be asked. */
+  async #sweep(plugin: DriverPlugin, id: string): Promise<boolean> {
+    try {
+      await plugin.destroyTask(id, true, this.#o.signal);
+    } catch (err) {
+      if (isPluginShutdown(err)) return false;
       this.#o.logger.debug({ err }, "nothing to destroy");
-    });
+    }
+    return true;
   }
 
   #adopt(instance: DriverInstance, handle: DriverTask["handle"]): DriverTask {

@@ -1,6 +1,6 @@
 /** Real agents on folders of their own: started, killed, asked, and looked at from outside. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -270,7 +270,16 @@ export class Rig {
         expect(await this.end()).toBe(0);
       }
       // Without tasks there is no reason for it to stay.
-      await until("the end of the driver process", () => this.driverPid === 0, 5000);
+      await until("the end of the driver process", () => this.driverPid === 0, 5000).catch((reason: unknown) => {
+        const holds = ["slots", "logs", "tasks"].map((part) => {
+          const folder = join(this.data, "driver", part);
+          const text = (name: string): string => readFileSync(join(folder, name), "latin1").replaceAll("\n", "|");
+          return readdirSync(folder).map((name) => `${part} ${text(name).slice(0, 300)}`);
+        });
+        throw new Error(`the driver process stays; it holds ${holds.flat().join("\n") || "nothing"}`, {
+          cause: reason,
+        });
+      });
       expect([...this.#foreign]).toEqual([]);
       expect(this.remains()).toEqual([]);
     } finally {

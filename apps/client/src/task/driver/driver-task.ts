@@ -81,11 +81,19 @@ export class DriverTask {
     if (error !== undefined) throw error;
   }
 
-  /** Makes the driver forget the ended task. Failures are logged only: the driver's own sweep is the second net. */
+  /** Makes the driver forget the ended task; the next instance when this one is gone, since nobody else would. Failures are logged only. */
   async destroy(): Promise<void> {
-    const { error } = await this.#try((plugin) => plugin.destroyTask(this.id, true, this.#o.signal));
-    if (error !== undefined && !isTaskNotFound(error) && !this.#o.signal.aborted) {
-      this.#o.logger.warn({ err: error }, "ended task cannot be destroyed");
+    const { drivers, signal, logger } = this.#o;
+    for (;;) {
+      const { instance, error } = await this.#try((plugin) => plugin.destroyTask(this.id, true, signal));
+      if (error === undefined || isTaskNotFound(error) || signal.aborted) return;
+      if (!isPluginShutdown(error)) return logger.warn({ err: error }, "ended task cannot be destroyed");
+      try {
+        this.#instance = await drivers.dispense(instance.name, { signal, newerThan: instance.generation });
+      } catch (err) {
+        if (!signal.aborted) logger.warn({ err }, "ended task was lost with its driver");
+        return;
+      }
     }
   }
 
