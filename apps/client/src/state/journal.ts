@@ -127,6 +127,8 @@ export class Journal {
     try {
       await this.#snapshot(map);
     } catch (again) {
+      // What was refused must not be there after a restart, as far as the disk still obeys.
+      await this.#file?.truncate(this.#end).catch(() => undefined);
       this.#broken = new OutriderError(
         "ERR_OUTRIDER_STATE_READ_ONLY",
         "state: the disk failed and no new journal could be written; state is read-only until restart",

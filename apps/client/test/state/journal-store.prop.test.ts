@@ -25,6 +25,22 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom("failWrite" as const, "failSync" as const) }) },
 );
 
+it("takes a refused write off again when neither a sync nor a new journal was possible", async () => {
+  const dir = mkdtempSync(join(BASE, "outrider-state-prop-"));
+  const fs = new FaultyFs();
+  const store = await openJournalStore({ dir, fs, compactAboveBytes: 500, reserveBytes: 256 });
+  fs.failSyncs = 1;
+  fs.capacity = fs.used + 41;
+  await expect(store.write({ put: { a: 0 } })).rejects.toMatchObject({
+    code: expect.stringMatching(/^ERR_OUTRIDER_STATE/),
+  });
+  await store[Symbol.asyncDispose]();
+  const again = await openJournalStore({ dir });
+  expect(again.list("")).toEqual([]);
+  await again[Symbol.asyncDispose]();
+  rmSync(dir, { recursive: true, force: true });
+});
+
 it("holds exactly the acknowledged writes through full disks, disk errors and reopens", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
