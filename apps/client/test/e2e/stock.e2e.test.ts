@@ -134,8 +134,11 @@ function firstDay(o: () => { tool: Tool; notes: string; jobFile: string; ours: b
     await running("the second start", 2);
     await ok("alloc", "restart", id);
     await running("the third start", 3);
-    const { Events } = (await status()).TaskStates.t;
-    expect(Events.filter((e: any) => e.Type === "Restart Signaled").length).toBe(2);
+    // Reports come in rounds: the newest state may be on its way.
+    await until("both restarts in the events", async () => {
+      const { Events } = (await status()).TaskStates.t;
+      return Events.filter((e: any) => e.Type === "Restart Signaled").length === 2;
+    });
   });
 
   it("alloc pause", async () => {
