@@ -146,7 +146,8 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
     if (this.#restored) this.#reporter.report();
     if (this.#shouldRun()) await this.#prerun();
     await Promise.all(this.#runners.map((runner) => runner.run()));
-    if (!this.#shuttingDown) await this.#hooks.postrun();
+    // Let go while tasks live, they need what postrun takes away; after their end nobody does.
+    if (!this.#shuttingDown || this.#runners.every(isDead)) await this.#hooks.postrun();
   }
 
   async #prerun(): Promise<void> {

@@ -38,7 +38,7 @@ export function mountsBelow(dir: string): string[] {
     .filter((point) => below(point, dir));
 }
 
-/** Cgroups of the tasks whose records are kept in a folder. */
+/** Cgroups for the tasks whose records are kept in a folder, one of each hierarchy. */
 export function cgroupsOf(stateFolder: string): string[] {
   let name: string;
   try {
@@ -51,7 +51,7 @@ export function cgroupsOf(stateFolder: string): string[] {
   const walk = (folder: string, depth: number): void => {
     for (const entry of folders(folder)) {
       const path = join(folder, entry);
-      if (entry === name) found.push(...folders(path).map((task) => join(path, task)));
+      if (entry === name) found.push(path);
       else if (depth > 0) walk(path, depth - 1);
     }
   };
