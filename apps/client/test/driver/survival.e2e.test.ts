@@ -157,7 +157,8 @@ describe("tasks and their driver process", () => {
     };
     const problems: string[] = [];
     try {
-      for (let round = 0; round < 2; round++) {
+      // A fast machine ends the tasks sooner: rounds go on until the driver was killed often enough.
+      for (let round = 0; round < 2 || (kills <= 3 && round < 8); round++) {
         const all = await Promise.all(Array.from({ length: 21 }, (_, n) => life(n)));
         problems.push(...all.flat());
       }
@@ -168,8 +169,7 @@ describe("tasks and their driver process", () => {
       await killer;
     }
     expect(problems).toEqual([]);
-    // How many fit in depends on how fast the machine ends the tasks.
-    expect(kills).toBeGreaterThan(0);
+    expect(kills).toBeGreaterThan(3);
     await until("shims released", () => shims(h.dataDir).length === 0);
     expect(marked(ids)).toEqual([]);
     for (const folder of ["slots", "tasks", "specs"])
