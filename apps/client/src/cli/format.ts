@@ -1,3 +1,4 @@
+import { formatDuration } from "@outrider/nomad-structs";
 import stringWidth from "string-width";
 
 /** Rows of cells as columns two spaces apart; the first row is usually the heading. */
@@ -67,24 +68,9 @@ export function ago(thenNs: number, nowMs: number): string {
   return `${parts.length === 0 ? "0s" : parts.join("")} ago`;
 }
 
-/** Go's way to write a duration: `1h2m3s`, `2.5s`, `107.756µs`. */
-export function goDuration(ns: number): string {
-  if (ns === 0) return "0s";
-  const sign = ns < 0 ? "-" : "";
-  const abs = Math.abs(ns);
-  const plain = (n: number): string => String(Number(n.toFixed(9)));
-  if (abs < 1e3) return `${sign}${abs}ns`;
-  if (abs < 1e6) return `${sign}${plain(abs / 1e3)}µs`;
-  if (abs < 1e9) return `${sign}${plain(abs / 1e6)}ms`;
-  const hours = Math.floor(abs / 3.6e12);
-  const minutes = Math.floor((abs % 3.6e12) / 6e10);
-  const seconds = plain((abs % 6e10) / 1e9);
-  return `${sign}${hours > 0 ? `${hours}h` : ""}${hours > 0 || minutes > 0 ? `${minutes}m` : ""}${seconds}s`;
-}
-
 /** How long until an instant, in whole seconds: `14h3m57s from now`. */
 export const until = (atMs: number, nowMs: number): string =>
-  `${goDuration(Math.max(0, Math.round((atMs - nowMs) / 1000)) * 1e9)} from now`;
+  `${formatDuration(Math.max(0, Math.round((atMs - nowMs) / 1000)) * 1e9)} from now`;
 
 /** Bytes in powers of 1,024: one digit after the point below ten. */
 export function bytes(n: number): string {

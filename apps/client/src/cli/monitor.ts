@@ -1,8 +1,9 @@
+import { formatDuration } from "@outrider/nomad-structs";
 import { sleep } from "@outrider/backoff";
 import type { ApiClient } from "./api-client.ts";
 import type { CommandContext } from "./command.ts";
 import { deploymentText } from "./deployment-text.ts";
-import { goDuration, instant, printable, shortId } from "./format.ts";
+import { instant, printable, shortId } from "./format.ts";
 import { placementFailure } from "./placement-failure.ts";
 import type { AllocView, DeploymentView, EvaluationView } from "./views.ts";
 
@@ -113,7 +114,7 @@ export class Monitor {
     if (evaluation.NextEval) {
       const wait = evaluation.WaitUntil ? Date.parse(evaluation.WaitUntil) - this.#context.clock.now() : 0;
       this.#line(
-        `Monitoring next evaluation "${shortId(evaluation.NextEval, this.#verbose)}"${wait > 0 ? ` in ${goDuration(wait * 1e6)}` : ""}`,
+        `Monitoring next evaluation "${shortId(evaluation.NextEval, this.#verbose)}"${wait > 0 ? ` in ${formatDuration(wait * 1e6)}` : ""}`,
       );
       await sleep(Math.max(0, wait), { signal: this.#context.signal, clock: this.#context.clock });
       return this.evaluation(evaluation.NextEval);

@@ -1,9 +1,9 @@
+import { formatDuration } from "@outrider/nomad-structs";
 import { describe, expect, it } from "vitest";
 import {
   ago,
   bytes,
   columns,
-  goDuration,
   instant,
   instantOf,
   keyValues,
@@ -51,7 +51,7 @@ describe("tables and values", () => {
     [3_661e9, "1h1m1s"],
     [60e9, "1m0s"],
     [-90e9, "-1m30s"],
-  ])("writes %d ns as %s", (ns, text) => expect(goDuration(ns)).toBe(text));
+  ])("writes %d ns as %s", (ns, text) => expect(formatDuration(ns)).toBe(text));
 
   it("says how long ago with the two largest parts", () => {
     const at = (seconds: number): string => ago(1e18, 1e12 + seconds * 1000);

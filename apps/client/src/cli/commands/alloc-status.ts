@@ -1,17 +1,7 @@
+import { formatDuration } from "@outrider/nomad-structs";
 import { clientOf, CommandError, type Command, type CommandContext } from "../command.ts";
 import { findAlloc } from "../find-one.ts";
-import {
-  ago,
-  bytes,
-  columns,
-  goDuration,
-  instant,
-  instantOf,
-  keyValues,
-  orNone,
-  printable,
-  shortId,
-} from "../format.ts";
+import { ago, bytes, columns, instant, instantOf, keyValues, orNone, printable, shortId } from "../format.ts";
 import type { ParsedFlags } from "../go-flags.ts";
 import { placementFailure } from "../placement-failure.ts";
 import type { AllocView, PortView, TaskStateView, UsageView } from "../views.ts";
@@ -75,7 +65,7 @@ function basics(view: View): string {
           ["Evaluated Nodes", String(metrics.NodesEvaluated ?? 0)],
           ["Filtered Nodes", String(metrics.NodesFiltered ?? 0)],
           ["Exhausted Nodes", String(metrics.NodesExhausted ?? 0)],
-          ["Allocation Time", goDuration(metrics.AllocationTime ?? 0)],
+          ["Allocation Time", formatDuration(metrics.AllocationTime ?? 0)],
           ["Failures", String(metrics.CoalescedFailures ?? 0)],
         ] as const)
       : []),

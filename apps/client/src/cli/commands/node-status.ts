@@ -1,18 +1,8 @@
+import { formatDuration } from "@outrider/nomad-structs";
 import type { ApiClient } from "../api-client.ts";
 import { clientOf, CommandError, type Command, type CommandContext } from "../command.ts";
 import { findNode } from "../find-one.ts";
-import {
-  ago,
-  bytes,
-  columns,
-  goDuration,
-  instant,
-  instantOf,
-  keyValues,
-  orNone,
-  printable,
-  shortId,
-} from "../format.ts";
+import { ago, bytes, columns, instant, instantOf, keyValues, orNone, printable, shortId } from "../format.ts";
 import type { ParsedFlags } from "../go-flags.ts";
 import type { AllocView, HostStatsView, NodeListView, NodeView, UsageView } from "../views.ts";
 
@@ -76,7 +66,7 @@ function basics(node: NodeView, stats: HostStatsView | undefined, verbose: boole
     ["Status", node.Status ?? ""],
     ["CSI Controllers", "<none>"],
     ["CSI Drivers", "<none>"],
-    ...(stats ? ([["Uptime", goDuration((stats.Uptime ?? 0) * 1e9)]] as const) : []),
+    ...(stats ? ([["Uptime", formatDuration((stats.Uptime ?? 0) * 1e9)]] as const) : []),
     ...(verbose
       ? []
       : ([

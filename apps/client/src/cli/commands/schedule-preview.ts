@@ -1,6 +1,7 @@
+import { formatDuration } from "@outrider/nomad-structs";
 import { parseSchedule } from "@outrider/cron-schedule";
 import { CommandError, type Command, type CommandContext } from "../command.ts";
-import { columns, goDuration, printable } from "../format.ts";
+import { columns, printable } from "../format.ts";
 import type { ParsedFlags } from "../go-flags.ts";
 import { JOB_FILE_FLAGS, readJob } from "../read-job.ts";
 
@@ -25,7 +26,7 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
       const rows = [...schedule.windows(now, { count })].map((w) => [
         w.localStart,
         w.localEnd,
-        goDuration(w.durationMs * 1e6),
+        formatDuration(w.durationMs * 1e6),
         w.dst ? `clock change: ${w.dst}` : "",
       ]);
       const state = schedule.evaluate(now).inWindow ? "inside its window now" : "outside its window now";
