@@ -7,7 +7,8 @@ const TIMEOUT_MS = 10_000;
 /** Runs a program; rejects with code EBUSY when it says that the target is busy. */
 export type RunProgram = (program: string, args: readonly string[]) => Promise<void>;
 
-function runProgram(program: string, args: readonly string[]): Promise<void> {
+/** Runs a program of the system with its own search path and in English. */
+export function runProgram(program: string, args: readonly string[]): Promise<void> {
   return new Promise((resolve, reject) => {
     execFile(
       program,

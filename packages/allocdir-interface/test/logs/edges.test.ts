@@ -7,7 +7,7 @@ import { CopyPump } from "../../src/logs/copy-stream.ts";
 import { errnoOf, isDiskTrouble } from "../../src/logs/errors.ts";
 import { ensureFifo, isSameFifo, openFifo } from "../../src/logs/fifo.ts";
 import { LogStream } from "../../src/logs/log-stream.ts";
-import { RotatingLog } from "../../src/logs/rotating-log.ts";
+import { PartialWriteError, RotatingLog } from "../../src/logs/rotating-log.ts";
 import { DISK_TROUBLE_GRACE_MS, LogSink } from "../../src/logs/sink.ts";
 import { dropOnce, PeekPipe, spliceOnce } from "../../src/logs/splice-stream.ts";
 import { TurnQueue } from "../../src/logs/turn-queue.ts";
@@ -75,6 +75,41 @@ describe("copying without native help", () => {
     stream.turn();
     expect(clock.pending).toHaveLength(0);
     expect(await stream.drain(0)).toBe(true);
+  });
+});
+
+describe("what a log could not take at once", () => {
+  it("is written from where the disk stopped, once it takes more", async () => {
+    const pump = new CopyPump(sink);
+    const write = sink.log.write.bind(sink.log);
+    sink.log.write = (piece) => {
+      write(piece.subarray(0, 2));
+      throw new PartialWriteError(2, full);
+    };
+    expect(pump.push(Buffer.from("abcdef"))).toBe("paused");
+    sink.log.write = write;
+    await clock.advance(sink.retryInMs);
+    expect(pump.once(fd)).toBe("more");
+    expect(logs.text("w.stdout")).toBe("abcdef");
+    expect(new PartialWriteError(1, "odd").message).toBe("odd");
+    closeSync(fd);
+    sink.log.close();
+  });
+
+  it("is moved in many turns when the pipe holds more than one turn takes", async () => {
+    const drained: string[] = [];
+    const stream = new LogStream({ fd, sink, clock, turns: new TurnQueue((item: LogStream) => item.turn()) });
+    const write = sink.log.write.bind(sink.log);
+    let refill = 40;
+    sink.log.write = (piece) => {
+      write(piece);
+      if (refill-- > 0) writeSync(fd, `line ${refill}\n`);
+    };
+    writeSync(fd, "first\n");
+    expect(await stream.drain(clock.monotonic() + 1_000)).toBe(true);
+    drained.push(...logs.text("w.stdout").trim().split("\n"));
+    expect(drained).toHaveLength(41);
+    stream.close();
   });
 });
 
