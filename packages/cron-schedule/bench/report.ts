@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 
 const require = createRequire(import.meta.url);
 
-/** `croner 10.0.1` from the installed package. */
+/** `croner 11.0.1` from the installed package. */
 export function peer(name: string): string {
   for (let dir = dirname(require.resolve(name)); ; dir = dirname(dir)) {
     try {

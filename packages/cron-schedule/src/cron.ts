@@ -14,6 +14,14 @@ export interface ClockChangePolicy {
   readonly repeated?: "first" | "last" | "both" | undefined;
 }
 
+/** Limits of {@link Cron.runs}. @public */
+export interface RunsOptions {
+  /** Most runs to list. Default endless: the list is lazy. */
+  readonly count?: number | undefined;
+  /** Runs at this instant or later are not listed. */
+  readonly until?: Date | number | undefined;
+}
+
 /**
  * A cron expression in a time zone. Immutable; the answers depend on the instant given alone.
  * If the hour field is a wildcard the pattern follows real time, and the policy does not matter.
@@ -103,6 +111,25 @@ export class Cron {
       if (this.#shift && this.#pattern.previous((at + after) / 1000 - 1) * 1000 >= at + before) return new Date(at);
       t = at - 1000;
     }
+  }
+
+  /**
+   * All matches strictly after `from`, in order and lazily: take as many as you want, or up to `count`, or those before `until`.
+   */
+  *runs(from: Date | number, options: RunsOptions = {}): IterableIterator<Date> {
+    const { count = Infinity } = options;
+    const until = options.until === undefined ? Infinity : instant("until", options.until);
+    let run = this.next(from);
+    for (let listed = 0; listed < count && run !== null && run.getTime() < until; listed++) {
+      yield run;
+      run = this.next(run);
+    }
+  }
+
+  /** Whether the second of `at` is a match. */
+  matches(at: Date | number): boolean {
+    const second = Math.floor(instant("at", at) / 1000) * 1000;
+    return this.next(second - 1000)?.getTime() === second;
   }
 
   /** The expression in English, for example `at 09:30 on Monday to Friday`. */

@@ -1,4 +1,4 @@
-export { Cron, nextCron, type ClockChangePolicy } from "./cron.ts";
+export { Cron, nextCron, type ClockChangePolicy, type RunsOptions } from "./cron.ts";
 export type { DateRule } from "./date-rules.ts";
 export type { ScheduleIssue, ScheduleWarningCode } from "./issue.ts";
 export { parseCron, type CronOptions } from "./parse-cron.ts";

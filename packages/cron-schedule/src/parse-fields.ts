@@ -96,19 +96,20 @@ function parseItem(spec: FieldSpec, item: string, add: (value: number) => void):
   for (let value = from; value <= to; value += step) add(value);
 }
 
-/** Fields that were parsed before. Schedules of a fleet are much alike, and the results never change. */
-const parsed = /* @__PURE__ */ new Map<string, unknown>();
-const MAX_PARSED = 2000;
+const MAX_PARSED = 500;
 
-function once<T>(kind: string, text: string, parse: (text: string) => T): T {
-  const key = kind + text;
-  let result = parsed.get(key) as T | undefined;
-  if (result === undefined) {
-    result = parse(text);
-    if (parsed.size >= MAX_PARSED) parsed.clear();
-    parsed.set(key, result);
-  }
-  return result;
+/** Remembers what texts of one kind of field parsed to. Schedules of a fleet are much alike, and the results never change. */
+function memoized<T>(parse: (text: string) => T): (text: string) => T {
+  const known = new Map<string, T>();
+  return (text) => {
+    let result = known.get(text);
+    if (result === undefined) {
+      result = parse(text);
+      if (known.size >= MAX_PARSED) known.clear();
+      known.set(text, result);
+    }
+    return result;
+  };
 }
 
 function parseBits(spec: FieldSpec, text: string): BitSet {
@@ -174,22 +175,22 @@ export type SevenFields = readonly [string, string, string, string, string, stri
 export function parseFields(texts: SevenFields): CronFields {
   const [second, minute, hour, dom, month, dow, year] = texts;
   return {
-    second: once("second ", second, parseSecond),
-    minute: once("minute ", minute, parseMinute),
-    hour: once("hour ", hour, parseHour),
+    second: parseSecond(second),
+    minute: parseMinute(minute),
+    hour: parseHour(hour),
     hourWild: isStar(hour.charAt(0)),
-    day: once("day ", `${dom} ${dow}`, parseDays),
-    month: once("month ", month, parseMonth),
-    years: year === "*" ? null : once("year ", year, parseYears),
+    day: parseDays(`${dom} ${dow}`),
+    month: parseMonth(month),
+    years: year === "*" ? null : parseYear(year),
   };
 }
 
-const parseSecond = (text: string): BitSet => parseBits(SECOND, text);
-const parseMinute = (text: string): BitSet => parseBits(MINUTE, text);
-const parseHour = (text: string): BitSet => parseBits(HOUR, text);
-const parseMonth = (text: string): BitSet => parseBits(MONTH, text);
-
-function parseDays(text: string): DayRule {
+const parseSecond = /* @__PURE__ */ memoized((text) => parseBits(SECOND, text));
+const parseMinute = /* @__PURE__ */ memoized((text) => parseBits(MINUTE, text));
+const parseHour = /* @__PURE__ */ memoized((text) => parseBits(HOUR, text));
+const parseMonth = /* @__PURE__ */ memoized((text) => parseBits(MONTH, text));
+const parseYear = /* @__PURE__ */ memoized(parseYears);
+const parseDays = /* @__PURE__ */ memoized((text): DayRule => {
   const [dom, dow] = text.split(" ") as [string, string];
   return { ...parseDom(dom), ...parseDow(dow), months: new Int32Array(28).fill(-1) };
-}
+});

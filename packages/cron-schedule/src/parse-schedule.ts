@@ -82,9 +82,11 @@ export function readSchedule(
 
 /** What the caller holds may change later. */
 function copyOf(spec: ScheduleSpec, several: boolean): ScheduleSpec {
-  const [{ start, end, timezone }] = spec.windows as readonly [Window];
-  if (!several) return { windows: [{ start, end, timezone }] };
   const { windows, downtime, except, extra, jitter } = spec;
+  if (!several) {
+    const { start, end, timezone } = windows[0] as Window;
+    return { windows: [{ start, end, timezone }] };
+  }
   return {
     ...spec,
     windows: windows.map((window) => ({ ...window })),

@@ -117,8 +117,7 @@ export function readWindow(
 /** The fields between single spaces; none if the text is not of that form. */
 function fieldsOf(text: unknown): string[] {
   if (typeof text !== "string" || text.length > MAX_LENGTH) return [];
-  const fields = text.split(" ");
-  return fields.some((field) => field === "" || /[\t\r\n]/.test(field)) ? [] : fields;
+  return /^(?: |$)| (?: |$)|[\t\r\n]/.test(text) ? [] : text.split(" ");
 }
 
 function tooLong(text: unknown): string {

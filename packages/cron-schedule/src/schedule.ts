@@ -36,9 +36,9 @@ export interface WindowPreview {
 /** Limits of {@link Schedule.windows}. @public */
 export interface PreviewOptions {
   /** Most windows to list. Default endless: the list is lazy. */
-  readonly count?: number;
+  readonly count?: number | undefined;
   /** Windows that start at this instant or later are not listed. */
-  readonly until?: Date | number;
+  readonly until?: Date | number | undefined;
 }
 
 /** No window ends later: 2110-01-01. */
@@ -153,7 +153,7 @@ export class Schedule {
   }
 
   /** Warnings about what is valid and yet surprising in the years after `now` (default 5). */
-  lint(now: Date | number, options: { readonly years?: number } = {}): ScheduleIssue[] {
+  lint(now: Date | number, options: { readonly years?: number | undefined } = {}): ScheduleIssue[] {
     return lintRules(this.#rules, instant("now", now), options.years ?? 5);
   }
 

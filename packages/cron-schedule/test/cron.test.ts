@@ -137,6 +137,42 @@ describe("parseCron", () => {
     expect(iso(parseCron("0 9 29 2 *").next(t("2096-03-01T00:00:00Z")))).toBeNull();
   });
 
+  it("lists runs lazily, up to a count or an instant", () => {
+    const cron = parseCron("0 9 * * MON-FRI", { timezone: "Europe/Berlin" });
+    const from = t("2026-06-12T07:00:00Z");
+    expect([...cron.runs(from, { count: 3 })].map(iso)).toEqual([
+      "2026-06-15T07:00:00Z",
+      "2026-06-16T07:00:00Z",
+      "2026-06-17T07:00:00Z",
+    ]);
+    expect([...cron.runs(from, { until: t("2026-06-16T07:00:00Z") })]).toHaveLength(1);
+    expect([...cron.runs(from, { count: 0 })]).toEqual([]);
+    expect([...parseCron("0 9 1 1 * 2027").runs(from)].map(iso)).toEqual(["2027-01-01T09:00:00Z"]);
+    const endless = cron.runs(from);
+    expect(iso(endless.next().value as Date)).toBe("2026-06-15T07:00:00Z");
+    expect(iso(endless.next().value as Date)).toBe("2026-06-16T07:00:00Z");
+    expect(errorOf(() => [...cron.runs(from, { until: NaN })])).toMatchObject({ code: "instant", field: "until" });
+  });
+
+  it("tells whether a second matches, in its own zone and by its policy", () => {
+    const cron = parseCron("0 9 * * MON-FRI", { timezone: "Europe/Berlin" });
+    expect(cron.matches(t("2026-06-12T07:00:00.999Z"))).toBe(true);
+    expect(cron.matches(t("2026-06-12T07:00:01Z"))).toBe(false);
+    expect(cron.matches(t("2026-06-12T06:59:59Z"))).toBe(false);
+    expect(cron.matches(t("2026-06-13T07:00:00Z"))).toBe(false);
+    const night = (repeated: "first" | "last" | "both") =>
+      ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"].map((at) =>
+        parseCron("30 2 * * *", { timezone: "Europe/Berlin", repeated }).matches(t(at)),
+      );
+    expect([night("first"), night("last"), night("both")]).toEqual([
+      [true, false],
+      [false, true],
+      [true, true],
+    ]);
+    expect(parseCron("0 9 1 1 * 2027").matches(t("2098-01-01T09:00:00Z"))).toBe(false);
+    expect(errorOf(() => cron.matches(NaN))).toMatchObject({ code: "instant", field: "at" });
+  });
+
   it("describes itself", () => {
     expect(parseCron("30 9 * * MON-FRI").describe()).toBe("at 09:30 on Monday to Friday");
     expect(parseCron("* 30 9 * * * *").describe()).toBe("at 09:30, every second every day");
