@@ -26,7 +26,7 @@ export interface ConnectPluginOptions {
 /**
  * Connects once to a running driver and asks who it is; no process is ever signalled, since a saved pid may be another's. `init` is
  * called by this function, `setConfig` is not.
- * @throws {@link PluginStartError} of kind `connect`, `identity`, `api-version` or `socket-path`
+ * @throws {@link PluginStartError} of kind `connect`, `identity`, `api-version`, `certificate` or `socket-path`
  * @public
  */
 export async function connectPlugin(o: ConnectPluginOptions): Promise<HostedDriver> {
@@ -36,6 +36,9 @@ export async function connectPlugin(o: ConnectPluginOptions): Promise<HostedDriv
     throw new PluginStartError("connect", "exactly one of socketPath and reattach is needed");
   }
   const record: ReattachRecord = o.reattach ?? { protocol: "grpc", network: "unix", address: o.socketPath ?? "" };
+  if (record.tls === true) {
+    throw new PluginStartError("certificate", "plugin speaks TLS with a certificate that only its launcher had");
+  }
   if (record.network === "unix") checkSocketPath(record.address);
   if (record.process !== undefined && !isAlive(record.process)) {
     throw new PluginStartError("connect", `plugin process ${record.process.pid} is gone`, {

@@ -19,6 +19,8 @@ export interface ReattachRecord extends PluginAddress {
   readonly protocol: "grpc";
   /** Undefined where the system has no `/proc`, and for plugins attached to without it. */
   readonly process?: ProcessIdentity;
+  /** The plugin speaks TLS with a certificate that only its launcher had: nobody can attach to it. */
+  readonly tls?: true;
 }
 
 /** How a hosted driver ends its process. */

@@ -1,10 +1,12 @@
 /** Starting a plugin executable, as Nomad's agent does. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { basename } from "node:path";
+import { type ChannelCredentials, credentials as grpcCredentials } from "@grpc/grpc-js";
 import { systemClock, type Clock } from "@outrider/backoff";
 import { noopLogger, type Logger } from "@outrider/foundation";
 import { PluginStartError } from "../contract/errors.ts";
 import { type ProcessIdentity, processIdentity } from "../process/process-identity.ts";
+import { createCertificate, type OneTimeCertificate, readCertificate } from "../protocol/certificate.ts";
 import { MAGIC_COOKIE_KEY, MAGIC_COOKIE_VALUE } from "../protocol/plugin-env.ts";
 import { checkIdentity, type ExpectedPlugin, openChannel, type VerifyPlugin } from "./attach.ts";
 import { readFirstLine } from "./first-line.ts";
@@ -45,6 +47,11 @@ export interface LaunchPluginOptions {
   readonly startTimeoutMs?: number;
   /** Ends the start; a plugin that has started is not touched by it. */
   readonly signal?: AbortSignal;
+  /**
+   * Speak TLS with certificates of this one launch (default false; Nomad does not). Needs the optional packages `@peculiar/x509` and
+   * `reflect-metadata`. Nobody can attach to such a plugin later.
+   */
+  readonly autoMtls?: boolean;
   readonly spawn?: SpawnPlugin;
 }
 
@@ -68,6 +75,8 @@ export async function launchPlugin(o: LaunchPluginOptions): Promise<HostedDriver
   const timeouts = { ...DEFAULT_CALL_TIMEOUTS, ...o.timeouts };
   const logger = (o.logger ?? noopLogger).child({ plugin: basename(command) });
   signal?.throwIfAborted();
+  const certificate = o.autoMtls === true ? await createCertificate(clock) : undefined;
+  signal?.throwIfAborted();
   const child = (o.spawn ?? spawnDetached)(command, args, {
     env: {
       PATH: DEFAULT_PATH,
@@ -75,6 +84,7 @@ export async function launchPlugin(o: LaunchPluginOptions): Promise<HostedDriver
       [MAGIC_COOKIE_KEY]: MAGIC_COOKIE_VALUE,
       ...TCP_PORTS,
       PLUGIN_PROTOCOL_VERSIONS: APP_VERSIONS.join(","),
+      ...(certificate === undefined ? {} : { PLUGIN_CLIENT_CERT: certificate.certPem }),
     },
     ...(o.cwd === undefined ? {} : { cwd: o.cwd }),
   });
@@ -82,7 +92,7 @@ export async function launchPlugin(o: LaunchPluginOptions): Promise<HostedDriver
   relayStderr(child, logger);
   const identity = child.pid === undefined ? undefined : processIdentity(child.pid);
   try {
-    return await shakeHands(child, control, identity, { ...o, clock, timeouts, logger });
+    return await shakeHands(child, control, identity, { ...o, clock, timeouts, logger, certificate });
   } catch (reason) {
     killTree(child);
     control.release();
@@ -94,6 +104,7 @@ type Resolved = LaunchPluginOptions & {
   readonly clock: Clock;
   readonly timeouts: CallTimeouts;
   readonly logger: Logger;
+  readonly certificate: OneTimeCertificate | undefined;
 };
 
 async function shakeHands(
@@ -113,14 +124,18 @@ async function shakeHands(
     signal,
   });
   const { network, address, serverCert } = parseHandshake(line);
-  if (serverCert !== "") {
-    throw new PluginStartError("certificate", "plugin asks for TLS, which this host did not offer");
-  }
+  const credentials = channelCredentials(o.certificate, serverCert);
   logger.debug({ handshakeMs: clock.monotonic() - began, pid: child.pid }, "plugin handshake");
-  const channel = await openChannel({ network, address }, { clock, timeouts, signal });
+  const channel = await openChannel({ network, address }, { clock, timeouts, signal, credentials });
   const driver = new HostedDriver({
     channel,
-    reattach: { protocol: "grpc", network, address, ...(identity === undefined ? {} : { process: identity }) },
+    reattach: {
+      protocol: "grpc",
+      network,
+      address,
+      ...(identity === undefined ? {} : { process: identity }),
+      ...(credentials._isSecure() ? { tls: true as const } : {}),
+    },
     timeouts,
     clock,
     logger,
@@ -133,6 +148,19 @@ async function shakeHands(
     throw reason;
   }
   return driver;
+}
+
+/** Both sides or neither: each trusts the other's certificate and nothing else. */
+function channelCredentials(own: OneTimeCertificate | undefined, serverCert: string): ChannelCredentials {
+  if (own === undefined) {
+    if (serverCert === "") return grpcCredentials.createInsecure();
+    throw new PluginStartError("certificate", "plugin asks for TLS, which this host did not offer");
+  }
+  if (serverCert === "") {
+    throw new PluginStartError("certificate", "plugin sent no certificate, although this host asked for TLS");
+  }
+  const root = Buffer.from(readCertificate(serverCert, "plugin"));
+  return grpcCredentials.createSsl(root, Buffer.from(own.keyPem), Buffer.from(own.certPem));
 }
 
 /** Resolves once the process runs. */

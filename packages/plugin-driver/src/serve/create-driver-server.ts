@@ -18,6 +18,14 @@ const HANG_UP_MS = 250;
 const DRAIN_MS = 30;
 /** How long a closing server waits for a host to take its last answers. */
 const FLUSH_LIMIT_MS = 200;
+/** Certificates of a server that speaks mutual TLS, in PEM. @internal */
+export interface ServerTls {
+  readonly certPem: string;
+  readonly keyPem: string;
+  /** The one client that may connect. */
+  readonly clientCertPem: string;
+}
+
 /** Options of {@link createDriverServer}. @public */
 export interface DriverServerOptions {
   /** Where to listen: a path of at most 107 bytes. A stale file there is removed. */
@@ -33,6 +41,8 @@ export interface DriverServerOptions {
   readonly guardFifos?: boolean;
   readonly logger?: Logger;
   readonly clock?: Clock;
+  /** TLS that only the holder of one certificate gets through. @internal */
+  readonly tls?: ServerTls;
 }
 
 /** A running server. @public */
@@ -86,7 +96,7 @@ export async function createDriverServer(driver: DriverPlugin, o: DriverServerOp
     else o.onShutdown();
   };
   const server = buildServer(driver, o, () => void leave());
-  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const injector = server.createConnectionInjector(credentialsOf(o.tls));
   const listener = o.listener ?? createServer();
   const accept = (socket: Socket): void => {
     sockets.add(socket);
@@ -118,6 +128,12 @@ export async function createDriverServer(driver: DriverPlugin, o: DriverServerOp
     return closing;
   }
   return { socketPath, close, [Symbol.asyncDispose]: close };
+}
+
+function credentialsOf(tls: ServerTls | undefined): ServerCredentials {
+  if (tls === undefined) return ServerCredentials.createInsecure();
+  const pair = { cert_chain: Buffer.from(tls.certPem), private_key: Buffer.from(tls.keyPem) };
+  return ServerCredentials.createSsl(Buffer.from(tls.clientCertPem), [pair], true);
 }
 
 /** Waits for the end of all connections, but not longer than `ms`. */

@@ -7,11 +7,11 @@ import { randomBytes } from "node:crypto";
 import { systemClock, type Clock } from "@outrider/backoff";
 import type { Logger } from "@outrider/foundation";
 import type { DriverPlugin } from "../contract/driver.ts";
-import { PluginStartError } from "../contract/errors.ts";
 import { closeInheritedDescriptors } from "../process/close-inherited.ts";
+import { createCertificate, readCertificate } from "../protocol/certificate.ts";
 import { MAGIC_COOKIE_KEY, MAGIC_COOKIE_VALUE, PLUGIN_VARIABLES } from "../protocol/plugin-env.ts";
 import { MAX_SOCKET_PATH_BYTES } from "../wire/socket-path.ts";
-import { createDriverServer, type DriverServer } from "./create-driver-server.ts";
+import { createDriverServer, type DriverServer, type ServerTls } from "./create-driver-server.ts";
 import { createPluginLogger, type LogLevel } from "./hclog.ts";
 import { type HostStdio, nodeStdio, takeStdio } from "./private-stdio.ts";
 
@@ -69,6 +69,12 @@ export function socketPath(
   return { path: join(folder, "s"), folder };
 }
 
+/** The plugin's side of AutoMTLS: a certificate of its own, and the host's as the only one it trusts. */
+async function answerTls(clientCert: string, clock: Clock): Promise<ServerTls & { readonly field: string }> {
+  const clientCertPem = readCertificate(clientCert, "the host");
+  return { ...(await createCertificate(clock)), clientCertPem };
+}
+
 /** console.log would break the handshake or vanish: it becomes log lines. */
 function captureConsole(logger: Logger): void {
   const relay =
@@ -110,7 +116,7 @@ export async function serve(driver: DriverPlugin, o: ServeOptions = {}): Promise
   const pipes = stdio();
   const wantedFolder = host.env["PLUGIN_UNIX_SOCKET_DIR"];
   const versions = host.env["PLUGIN_PROTOCOL_VERSIONS"];
-  const wantsTls = host.env["PLUGIN_CLIENT_CERT"] !== undefined;
+  const clientCert = host.env["PLUGIN_CLIENT_CERT"];
   const wantsMux = host.env["PLUGIN_MULTIPLEX_GRPC"] !== undefined;
   // From here on no child of ours can inherit them.
   for (const name of PLUGIN_VARIABLES) delete host.env[name];
@@ -124,6 +130,7 @@ export async function serve(driver: DriverPlugin, o: ServeOptions = {}): Promise
   o.onLogger?.(logger);
   let server: DriverServer | undefined;
   let ending = false;
+  let certField = "";
   const { path, folder } = socketPath([wantedFolder ?? o.tempDir, tmpdir(), "/tmp"], host.pid);
   const end = async (code: number): Promise<void> => {
     if (ending) return;
@@ -144,8 +151,15 @@ export async function serve(driver: DriverPlugin, o: ServeOptions = {}): Promise
   host.on("SIGHUP", () => undefined);
   host.on("SIGTERM", () => void end(0));
   try {
-    if (wantsTls) throw new PluginStartError("certificate", "the agent asks for TLS, which this driver does not offer");
-    server = await createDriverServer(driver, { socketPath: path, onShutdown: () => void end(0), logger, clock });
+    const tls = clientCert === undefined ? undefined : await answerTls(clientCert, clock);
+    certField = tls?.field ?? "";
+    server = await createDriverServer(driver, {
+      socketPath: path,
+      onShutdown: () => void end(0),
+      logger,
+      clock,
+      ...(tls === undefined ? {} : { tls }),
+    });
   } catch (reason) {
     crash(reason);
     return forever;
@@ -153,6 +167,6 @@ export async function serve(driver: DriverPlugin, o: ServeOptions = {}): Promise
   if (versions !== undefined && !versions.split(",").includes(String(APP_VERSION))) {
     logger.warn({ versions }, "the agent does not speak this driver's protocol version");
   }
-  pipes.handshake(`1|${APP_VERSION}|unix|${path}|grpc|${wantsMux ? "|false" : ""}\n`);
+  pipes.handshake(`1|${APP_VERSION}|unix|${path}|grpc|${certField}${wantsMux ? "|false" : ""}\n`);
   return forever;
 }
