@@ -1,11 +1,12 @@
 import { chmod, mkdir, rm } from "node:fs/promises";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { dirname } from "node:path";
 import { gzip } from "node:zlib";
 import { promisify } from "node:util";
 import { OutriderError, type Logger } from "@outrider/foundation";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { ApiMethod, ApiRequest, ApiResult, Resource } from "./api-types.ts";
+import { answerBrokenRequest, toPathError, writeError, type ParserError } from "./broken-request.ts";
 import { HttpError, toHttpError } from "./http-error.ts";
 import { Params, parseQueryOptions } from "./query-options.ts";
 import { guardRequest, type GuardOptions } from "./request-guard.ts";
@@ -15,6 +16,10 @@ const gzipAsync = promisify(gzip);
 /** JSON below this many bytes is not worth packing. */
 const GZIP_ABOVE_BYTES = 1024;
 const DEFAULT_BODY_LIMIT = 65_536;
+/** Longest request line with all headers: a command to run in a task travels in the path. */
+const MAX_HEADER_BYTES = 65_536;
+/** Methods that reach a resource, which refuses what it does not have. */
+const METHODS = ["GET", "HEAD", "PUT", "POST", "DELETE", "PATCH", "OPTIONS"];
 /** Longest unix socket path of Linux. */
 const MAX_SOCKET_PATH = 107;
 
@@ -46,12 +51,16 @@ export class HttpServer {
       logger: false,
       forceCloseConnections: true,
       bodyLimit: DEFAULT_BODY_LIMIT,
-      routerOptions: { maxParamLength: 1024, ignoreTrailingSlash: true },
+      routerOptions: { maxParamLength: 1024, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
+      frameworkErrors: (reason, _request, reply) => sendError(reply, toPathError(reason)),
+      clientErrorHandler: (reason, socket) => answerBrokenRequest(reason as ParserError, socket as Socket),
       requestTimeout: o.timeouts?.requestMs ?? 30_000,
       keepAliveTimeout: 65_000,
       connectionTimeout: 0,
       http: {
-        maxHeaderSize: 16_384,
+        maxHeaderSize: MAX_HEADER_BYTES,
+        // The guard tells of a missing host.
+        requireHostHeader: false,
         headersTimeout: o.timeouts?.headersMs ?? 10_000,
         connectionsCheckingInterval: Math.min(5000, Math.max(100, (o.timeouts?.headersMs ?? 10_000) / 4)),
       },
@@ -141,14 +150,20 @@ export class HttpServer {
         { ...this.#o.guard, unixSocket: "unixSocket" in this.#o.bind },
       );
     });
-    app.setNotFoundHandler((_request, reply) => reply.code(404).send());
+    // Nobody tunnels through this server.
+    app.server.on("connect", (_request, socket) => writeError(socket as Socket, 405, "Invalid method"));
+    app.setNotFoundHandler((request, reply) => {
+      // Methods that no resource has never come as far as their resource.
+      if (!METHODS.includes(request.method)) return sendError(reply, new HttpError(405, "Invalid method"));
+      return reply.code(404).send();
+    });
     app.setErrorHandler((reason, _request, reply) => sendError(reply, reason));
     for (const resource of this.#o.resources) this.#mount(resource);
   }
 
   #mount(resource: Resource): void {
     this.app.route({
-      method: ["GET", "HEAD", "PUT", "POST", "DELETE", "PATCH", "OPTIONS"],
+      method: METHODS,
       url: resource.path,
       bodyLimit: resource.bodyLimit ?? DEFAULT_BODY_LIMIT,
       handler: async (request, reply) => {

@@ -64,7 +64,7 @@ describe("clients over real sockets", () => {
   });
 
   it("that send huge headers or no HTTP at all are refused", async () => {
-    expect(await raw(`GET / HTTP/1.1\r\nHost: localhost\r\nX: ${"x".repeat(40_000)}\r\n\r\n`)).toContain("431");
+    expect(await raw(`GET / HTTP/1.1\r\nHost: localhost\r\nX: ${"x".repeat(100_000)}\r\n\r\n`)).toContain("431");
     expect(await raw("hello\r\n\r\n")).toContain("400");
     expect(await raw("GET /v1/regions HTTP/1.0\r\n\r\n")).toContain("400");
   });
