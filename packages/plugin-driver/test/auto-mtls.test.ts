@@ -72,7 +72,11 @@ function launchServed(): { driver: Promise<HostedDriver>; lines: string[] } {
     autoMtls: true,
     spawn: (_command, _args, { env }) => {
       const child = new FakeChild();
-      const host = Object.assign(new EventEmitter(), { env: { ...env }, pid: 4712, exit: (n: number) => child.exit(n) });
+      const host = Object.assign(new EventEmitter(), {
+        env: { ...env },
+        pid: 4712,
+        exit: (n: number) => child.exit(n),
+      });
       void serve(new MemoryDriver(), {
         process: host as unknown as PluginProcess,
         tempDir: folder,

@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { connectPlugin, encodeConfig, launchPlugin } from "@outrider/plugin-driver/host";
+import type { HclSpec, TaskConfig } from "@outrider/plugin-driver";
+import { connectPlugin, encodeConfig, type HostedDriver, launchPlugin } from "@outrider/plugin-driver/host";
 import { taskConfig } from "../support/memory-driver.ts";
 
 const run = promisify(execFile);
@@ -46,13 +47,17 @@ describe.skipIf(missing !== undefined)("a TypeScript driver in a Go host", () =>
     writeFileSync(driver, source, { mode: 0o755 });
   });
 
-  it("is loaded, runs a task, reports errors with their details, and ends when asked", async () => {
+  it.each([
+    ["in the clear, as Nomad does", {}],
+    ["with AutoMTLS", { INTEROP_MTLS: "1" }],
+  ])("is loaded %s, runs a task, reports errors with their details, and ends when asked", async (_how, more) => {
     const spec = {
       kind: "object",
       attributes: { script: { kind: "attr", name: "script", type: "string", required: true } },
     } as const;
     const config = Buffer.from(encodeConfig(spec, { script: "sleep 0.2; exit 5" })).toString("base64");
-    const { stdout } = await run(program, [driver, folder, config], { timeout: 60_000 });
+    const env = { ...process.env, ...more };
+    const { stdout } = await run(program, [driver, folder, config], { timeout: 60_000, env });
     const got = Object.assign(
       {},
       ...stdout
@@ -88,53 +93,93 @@ describe.skipIf(missing !== undefined)("a TypeScript driver in a Go host", () =>
 });
 
 describe.skipIf(missing !== undefined)("a Go driver in our host", () => {
-  it("runs a task, streams, reports errors, survives our end and is found again", async () => {
+  const signal = AbortSignal.timeout(60_000);
+  const task = async (driver: HostedDriver, config: object): Promise<TaskConfig> => {
+    mkdirSync(join(folder, "web"), { recursive: true });
+    const msgpackDriverConfig = encodeConfig(await driver.taskConfigSchema(), config);
+    return taskConfig({ allocDir: folder, msgpackDriverConfig, env: { PATH: "/usr/bin:/bin" } });
+  };
+
+  it.each([
+    ["in the clear", false],
+    ["with AutoMTLS", true],
+  ])("answers every kind of call %s", async (_how, autoMtls) => {
     const lines: string[] = [];
     const log = (_fields: object | string, message?: string): void => void lines.push(message ?? "");
     const logger = { trace: log, debug: log, info: log, warn: log, error: log, child: () => logger };
-    const first = await launchPlugin({ command: program, logger, expect: { name: "interop-go" } });
-    await first.setConfig(new Uint8Array(), { clientMinPort: 14_000, clientMaxPort: 14_512 });
-    await first.init();
-    expect(await first.capabilities()).toMatchObject({ networkIsolationModes: ["host", "group"], exec: false });
-    const signal = AbortSignal.timeout(20_000);
-    for await (const fingerprint of first.fingerprint(signal)) {
+    await using driver = await launchPlugin({ command: program, logger, expect: { name: "interop-go" }, autoMtls });
+    const block = encodeConfig((await driver.configSchema()) as HclSpec, { greeting: "hi" });
+    await driver.setConfig(block, { clientMinPort: 14_000, clientMaxPort: 14_512 });
+    await driver.init();
+    expect(await driver.capabilities()).toMatchObject({ networkIsolationModes: ["host", "group"], exec: true });
+    for await (const fingerprint of driver.fingerprint(signal)) {
       expect(fingerprint).toEqual({
-        attributes: { "driver.interop": { value: true } },
+        attributes: { "driver.interop": { value: true }, "driver.interop.greeting": { value: "hi" } },
         health: "healthy",
         healthDescription: "Healthy",
       });
       break;
     }
     for (const flag of [true, false]) {
-      await expect(first.startTask(taskConfig({ env: { FAIL: String(flag) } }))).rejects.toMatchObject({
+      await expect(driver.startTask(await task(driver, { script: "", refuse: String(flag) }))).rejects.toMatchObject({
         message: "boom",
         recoverable: flag,
       });
     }
-    const config = taskConfig({ env: { SCRIPT: "sleep 60" } });
-    const { handle } = await first.startTask(config);
-    expect(handle.config.id).toBe(config.id);
-    const stats = first.taskStats(config.id, 1000, signal)[Symbol.asyncIterator]();
-    expect((await stats.next()).value).toMatchObject({
-      ResourceUsage: { CpuStats: { Percent: 1.5, Measured: ["Percent"] } },
-    });
-    await expect(first.waitTask("nope")).rejects.toMatchObject({ code: "ERR_OUTRIDER_PLUGIN_TASK_NOT_FOUND" });
-    const exec = first.execTaskStreaming(config.id, { command: ["a"], tty: false }, (async function* () {})(), signal);
-    await expect(exec[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+    const config = await task(driver, { script: "trap 'exit 4' HUP; while :; do sleep 0.05; done" });
+    expect((await driver.startTask(config)).handle.config.id).toBe(config.id);
+    await expect(driver.startTask(config)).rejects.toMatchObject({ recoverable: false });
+    const stats = driver.taskStats(config.id, 20, signal)[Symbol.asyncIterator]();
+    expect((await stats.next()).value).toMatchObject({ ResourceUsage: { CpuStats: { Measured: ["Percent"] } } });
+    expect((await stats.next()).value?.ResourceUsage?.MemoryStats?.RSS).toBeGreaterThan(100_000);
+    await expect(driver.waitTask("nope")).rejects.toMatchObject({ code: "ERR_OUTRIDER_PLUGIN_TASK_NOT_FOUND" });
+    await expect(driver.signalTask(config.id, "SIGNONE")).rejects.toMatchObject({ code: "ERR_OUTRIDER_PLUGIN_CALL" });
+    const exec = driver.execTaskStreaming(
+      config.id,
+      { command: ["/bin/sh", "-c", "cat; echo oops >&2; exit 6"], tty: false },
+      (async function* () {
+        yield { stdin: { data: Buffer.from("typed") } };
+        yield { stdin: { close: true } };
+      })(),
+      signal,
+    );
+    const seen = { stdout: "", stderr: "" };
+    for await (const { stdout, stderr, exited } of exec) {
+      seen.stdout += Buffer.from(stdout?.data ?? []).toString();
+      seen.stderr += Buffer.from(stderr?.data ?? []).toString();
+      if (exited !== undefined) expect(exited).toMatchObject({ exitCode: 6 });
+    }
+    expect(seen).toEqual({ stdout: "typed", stderr: "oops\n" });
+    const tty = driver.execTaskStreaming(config.id, { command: ["a"], tty: true }, (async function* () {})(), signal);
+    await expect(tty[Symbol.asyncIterator]().next()).rejects.toMatchObject({
       code: "ERR_OUTRIDER_PLUGIN_NOT_IMPLEMENTED",
     });
+    const wait = driver.waitTask(config.id);
+    await driver.signalTask(config.id, "SIGHUP");
+    expect(await wait).toEqual({ exitCode: 4, signal: 0, oomKilled: false });
+    await stats.return?.();
+    await driver.destroyTask(config.id, false);
     expect(lines).toContain("interop plugin up");
+  });
 
+  it("survives our end, and its task survives its own: both are found again, with the exit code", async () => {
+    const first = await launchPlugin({ command: program });
+    const config = await task(first, { script: "sleep 1; exit 9" });
+    const { handle } = await first.startTask(config);
+    const stats = first.taskStats(config.id, 1000, signal)[Symbol.asyncIterator]();
+    await stats.next();
     // As after kill -9 of the host: the plugin lives on, its stderr is gone.
     const record = JSON.parse(JSON.stringify(first.reattach)) as typeof first.reattach;
     first.detach();
     await expect(stats.next()).rejects.toMatchObject({ code: "ERR_OUTRIDER_PLUGIN_SHUTDOWN" });
     const second = await connectPlugin({ reattach: record, expect: { name: "interop-go" } });
-    const wait = second.waitTask(config.id);
-    await second.stopTask(config.id, 0, "");
-    expect(await wait).toEqual({ exitCode: 137, signal: 9, oomKilled: false });
-    await second.destroyTask(config.id, true);
-    await second.stop();
+    const wait = expect(second.waitTask(config.id)).rejects.toMatchObject({ code: "ERR_OUTRIDER_PLUGIN_SHUTDOWN" });
+    process.kill(record.process?.pid as number, "SIGKILL");
+    await wait;
     await expect(connectPlugin({ reattach: record })).rejects.toMatchObject({ code: "ERR_OUTRIDER_PLUGIN_START" });
+    await using third = await launchPlugin({ command: program });
+    await third.recoverTask({ ...handle, config: { ...handle.config, msgpackDriverConfig: new Uint8Array() } });
+    expect(await third.waitTask(config.id)).toEqual({ exitCode: 9, signal: 0, oomKilled: false });
+    await third.destroyTask(config.id, true);
   });
 });
