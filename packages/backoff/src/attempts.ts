@@ -1,7 +1,5 @@
-import { systemClock } from "./clock.ts";
-import { type Backoff, createBackoff } from "./create-backoff.ts";
 import { onAbort } from "./on-abort.ts";
-import { type BackoffSource, type EffortLimits, effortLimits } from "./retry.ts";
+import { type BackoffSource, type Effort, type EffortLimits, effortOf } from "./retry.ts";
 import { sleep, type WaitOptions } from "./sleep.ts";
 
 /** One turn of {@link attempts}. @public */
@@ -22,10 +20,8 @@ export type AttemptsOptions = BackoffSource & EffortLimits & WaitOptions;
  * @public
  */
 export function attempts(options: AttemptsOptions): AsyncGenerator<Attempt, undefined> {
-  const limits = effortLimits(options);
-  const waits = "backoff" in options ? options.backoff : createBackoff(options);
   const stop = new AbortController();
-  const turns = turnsOf(options, limits, waits, stop);
+  const turns = turnsOf(options, effortOf(options), stop);
   const end = turns.return.bind(turns);
   turns.return = (value) => {
     // The wait in progress, if there is one, ends now and not at its time.
@@ -36,9 +32,8 @@ export function attempts(options: AttemptsOptions): AsyncGenerator<Attempt, unde
 }
 
 async function* turnsOf(
-  { signal, ref, clock = systemClock }: WaitOptions,
-  { maxAttempts, maxElapsed }: ReturnType<typeof effortLimits>,
-  waits: Backoff,
+  { signal, ref }: WaitOptions,
+  { maxAttempts, maxElapsed, clock, waits }: Effort,
   stop: AbortController,
 ): AsyncGenerator<Attempt, undefined> {
   const began = clock.monotonic();

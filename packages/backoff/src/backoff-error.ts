@@ -17,14 +17,12 @@ export interface BackoffRangeError extends RangeError {
 /** A `RangeError` that names the argument, what it must be, and what was given. */
 export function rangeError(field: string, value: unknown, want: string): BackoffRangeError {
   const text = String(value);
-  const code = "invalid-argument";
-  const recoverable = false;
   return Object.assign(new RangeError(`${field} must be ${want}, got ${text}`), {
     [BRAND]: true,
-    code,
+    code: "invalid-argument",
     field,
     text,
-    recoverable,
+    recoverable: false,
   } as const);
 }
 

@@ -33,7 +33,7 @@ export function backoff(
   if (!(Number.isInteger(n) && n >= 0)) throw rangeError("attempt", attempt, "an integer >= 0");
   checkNumber("factor", factor, 1);
   // At most about 2^1000 at a time, so that no power overflows; from the smallest to the largest double it takes three.
-  const most = factor === 2 ? STEP : Math.max(1, Math.floor(STEP / Math.log2(factor)));
+  const most = factor === 2 ? STEP : STEP / Math.log2(factor);
   let delay = Math.min(base, limit);
   for (; n > 0 && delay > 0 && delay < limit; n -= most) {
     const step = Math.min(n, most);

@@ -56,7 +56,7 @@ export const systemClock: Clock = {
       ref: true,
       unref() {
         timer.ref = false;
-        (timer.longTimer as { unref?: () => void }).unref?.();
+        (timer.longTimer as { unref?: () => void } | undefined)?.unref?.();
         return timer;
       },
     };

@@ -69,11 +69,11 @@ export function createBackoff(options: BackoffOptions): Backoff {
     resetAfter = 0,
     startAt = 0,
     clock = systemClock,
+    ...growth
   } = options;
-  const growth = { factor: options.factor };
   backoff(base, limit, startAt, growth);
   checkNumber("resetAfter", resetAfter);
-  if (!JITTERS.includes(jitter)) throw rangeError("jitter", jitter, `one of ${JITTERS.join()}`);
+  if (!JITTERS.includes(jitter)) throw rangeError("jitter", jitter, `one of ${String(JITTERS)}`);
   let attempt = startAt;
   let previous = base;
   let peeked: number | undefined;
@@ -82,7 +82,7 @@ export function createBackoff(options: BackoffOptions): Backoff {
   const restart = (): void => {
     attempt = startAt;
     previous = base;
-    peeked = undefined;
+    peeked = healthySince = undefined;
   };
   const settle = (): void => {
     if (healthySince !== undefined && clock.monotonic() - healthySince >= resetAfter) restart();
@@ -108,17 +108,13 @@ export function createBackoff(options: BackoffOptions): Backoff {
   return {
     next() {
       const delay = peek();
-      healthySince = undefined;
-      peeked = undefined;
+      peeked = healthySince = undefined;
       previous = delay;
       if (attempt < Number.MAX_SAFE_INTEGER) attempt++;
       return delay;
     },
     peek,
-    reset() {
-      healthySince = undefined;
-      restart();
-    },
+    reset: restart,
     get attempt() {
       settle();
       return attempt;

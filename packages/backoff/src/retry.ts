@@ -1,5 +1,5 @@
 import { chainOf, isFinal, rangeError, RetryExhaustedError } from "./backoff-error.ts";
-import { systemClock } from "./clock.ts";
+import { type Clock, systemClock } from "./clock.ts";
 import { type Backoff, type BackoffOptions, createBackoff } from "./create-backoff.ts";
 import { onAbort } from "./on-abort.ts";
 import { sleep, type WaitOptions } from "./sleep.ts";
@@ -49,15 +49,28 @@ export type RetryOptions = BackoffSource &
     readonly respectServer?: boolean | undefined;
   };
 
-/** Checks the limits once, before the first call. */
-export function effortLimits(o: EffortLimits): { readonly maxAttempts: number; readonly maxElapsed: number } {
-  const { maxAttempts = Infinity, maxElapsed = Infinity } = o;
+/** The options of an effort, checked before the first call. */
+export interface Effort {
+  readonly maxAttempts: number;
+  readonly maxElapsed: number;
+  readonly waits: Backoff;
+  readonly clock: Clock;
+}
+
+/** Reads the options that `retry` and `attempts` have in common. */
+export function effortOf(options: BackoffSource & EffortLimits & WaitOptions): Effort {
+  const { maxAttempts = Infinity, maxElapsed = Infinity, clock = systemClock } = options;
   // Infinity % 1 is NaN, which passes.
   if (!(maxAttempts >= 1) || maxAttempts % 1 > 0) {
-    throw rangeError("maxAttempts", maxAttempts, "an integer >= 1 or Infinity");
+    throw rangeError("maxAttempts", maxAttempts, "an integer >= 1");
   }
   if (!(maxElapsed >= 0)) throw rangeError("maxElapsed", maxElapsed, ">= 0");
-  return { maxAttempts, maxElapsed };
+  return {
+    maxAttempts,
+    maxElapsed,
+    clock,
+    waits: "backoff" in options ? options.backoff : createBackoff(options),
+  };
 }
 
 /**
@@ -70,9 +83,7 @@ export function effortLimits(o: EffortLimits): { readonly maxAttempts: number; r
  * @public
  */
 export async function retry<T>(fn: (context: RetryContext) => T | Promise<T>, options: RetryOptions): Promise<T> {
-  const { maxAttempts, maxElapsed } = effortLimits(options);
-  const waits = "backoff" in options ? options.backoff : createBackoff(options);
-  const clock = options.clock ?? systemClock;
+  const { maxAttempts, maxElapsed, clock, waits } = effortOf(options);
   const signal = options.signal ?? new AbortController().signal;
   const began = clock.monotonic();
   let lastError: unknown;
@@ -89,9 +100,11 @@ export async function retry<T>(fn: (context: RetryContext) => T | Promise<T>, op
     if (chain.some(isFinal) || options.isRecoverable?.(lastError) === false) throw lastError;
     const elapsed = clock.monotonic() - began;
     // What a server asked for: between 0 and the limit.
-    const asked = chain.find((e) => (e.retryAfterMs as number) > 0)?.retryAfterMs as number | undefined;
-    const most = options.respectServer ? Number.MAX_SAFE_INTEGER : waits.limit;
-    const delay = Math.max(waits.next(), Math.min(asked ?? 0, most));
+    const asked = Math.min(
+      (chain.find((e) => (e.retryAfterMs as number) > 0)?.retryAfterMs as number | undefined) ?? 0,
+      options.respectServer ? Number.MAX_SAFE_INTEGER : waits.limit,
+    );
+    const delay = Math.max(waits.next(), asked);
     if (attempt + 1 >= maxAttempts || elapsed + delay > maxElapsed)
       throw new RetryExhaustedError(attempt + 1, elapsed, lastError);
     if (options.onRetry) await options.onRetry({ attempt, delay, error: lastError, elapsed });

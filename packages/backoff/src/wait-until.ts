@@ -13,9 +13,9 @@ const HOUR_MS = 3_600_000;
  */
 export async function waitUntil(wallMs: number, options: WaitOptions = {}): Promise<void> {
   checkWait("wallMs", wallMs);
-  const clock = options.clock ?? systemClock;
+  const { clock = systemClock } = options;
   do {
     const left = wallMs - clock.now();
-    await sleep(left > HOUR_MS ? Math.min(left - HOUR_MS, 6 * HOUR_MS) : Math.min(left, MINUTE_MS), options);
+    await sleep(Math.min(left, Math.max(Math.min(left - HOUR_MS, 6 * HOUR_MS), MINUTE_MS)), options);
   } while (clock.now() < wallMs);
 }
