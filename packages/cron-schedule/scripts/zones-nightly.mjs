@@ -60,8 +60,11 @@ for (const name of names) {
         ["first", "last", "both"][count.changes % 3],
       ),
     );
-    // Where a whole day was skipped (Samoa 2011, Kwajalein 1993), croner takes that day's run out.
-    if (Math.abs(transition.after - transition.before) < 1440) {
+    // Croner 11.0.1 runs a skipped time a day late when the clock jumps into the next date (Nuuk, at 23:00; Samoa in 2011).
+    const dates = [transition.before, transition.after].map((offset) =>
+      Math.floor((transition.at / 60_000 + offset) / 1440),
+    );
+    if (transition.after < transition.before || dates[0] === dates[1]) {
       count.croner++;
       check(checkCroner(name, transition, random));
       check(checkCronerStarts(name, transition, random));
