@@ -2,6 +2,7 @@ import { chmod, mkdir, readdir, readFile, rename, stat, writeFile } from "node:f
 import { join } from "node:path";
 import { OutriderError } from "@outrider/foundation";
 import { lockDir } from "../state/index.ts";
+import { spreadSubfolders } from "./spread-folders.ts";
 
 /** Version of the folder's layout. A newer one is refused. */
 export const DATA_DIR_FORMAT = 1;
@@ -57,7 +58,8 @@ export async function openDataDir(root: string): Promise<DataDir> {
     await checkFormat(root);
     for (const dir of [parts.server, parts.client, parts.driver]) await mkdir(dir, { recursive: true, mode: 0o700 });
     // Tasks of other users must be able to walk through it to their own folder; the root above keeps everybody else out.
-    await mkdir(parts.alloc, { recursive: true, mode: 0o711 });
+    const isNew = (await mkdir(parts.alloc, { recursive: true, mode: 0o711 })) !== undefined;
+    if (isNew) await spreadSubfolders([parts.alloc, parts.driver]);
   } catch (reason) {
     await lock[Symbol.asyncDispose]();
     throw reason;

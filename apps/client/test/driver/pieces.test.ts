@@ -2,7 +2,17 @@ import { encode } from "@msgpack/msgpack";
 import { ManualClock } from "@outrider/backoff/testing";
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -10,10 +20,11 @@ import { Broadcast } from "../../src/driver/process-driver/broadcast.ts";
 import { findCgroups } from "../../src/driver/process-driver/cgroup-mounts.ts";
 import { checkSizes, MAX_TOTAL_BYTES, resolveCommand, withoutDenied } from "../../src/driver/process-driver/command.ts";
 import { openDriverLog } from "../../src/driver/process-driver/driver-log.ts";
+import { FilePool } from "../../src/driver/process-driver/file-pool.ts";
 import { isAlive, readProcStat, signalProcess, UNKNOWN_START } from "../../src/driver/process-driver/identity.ts";
 import { isExportable, quote, quoteAll } from "../../src/driver/process-driver/shell-words.ts";
 import { signalNumber } from "../../src/driver/process-driver/signals.ts";
-import { createSlot, parseSlot, readSlot, saveResult, SLOT_BYTES } from "../../src/driver/process-driver/slot.ts";
+import { emptySlot, parseSlot, readSlot, saveResult, SLOT_BYTES } from "../../src/driver/process-driver/slot.ts";
 import { SpawnQueue } from "../../src/driver/process-driver/spawn-queue.ts";
 import { decodeSettings } from "../../src/driver/process-driver/task-settings.ts";
 import { META_VERSION, TaskStore } from "../../src/driver/process-driver/task-store.ts";
@@ -56,8 +67,7 @@ describe("a slot", () => {
 
   it("keeps its size and the shim's words when the result is saved in place", () => {
     const path = join(folder, "slot");
-    createSlot(path);
-    expect(() => createSlot(path)).toThrow("EEXIST");
+    writeFileSync(path, emptySlot());
     const line = "S 10 100 11 101 .\nE 9\n[1] + Done(9)\n.\n";
     writeFileSync(path, line, { flag: "r+" });
     saveResult(path, { exitCode: 9, signal: 0, oomKilled: true, completedAtMs: 1_700_000_000_000 });
@@ -288,6 +298,75 @@ describe("the task store", () => {
     store.remove(key);
     store.remove(key);
     expect(store.keys()).toEqual([]);
+  });
+});
+
+describe("the pool of small files", () => {
+  const spares = (): string[] => readdirSync(join(folder, "spare"));
+  const text = (name: string): string => readFileSync(join(folder, name), "utf8");
+
+  it("makes files where it has none, and uses a returned one again with nothing of its old words", () => {
+    const pool = new FilePool(join(folder, "spare"));
+    pool.replace(join(folder, "a"), "a long first text");
+    const { ino } = statSync(join(folder, "a"));
+    pool.give(join(folder, "a"));
+    pool.give(join(folder, "a"));
+    expect(spares()).toHaveLength(1);
+    pool.replace(join(folder, "b"), "short");
+    expect(text("b")).toBe("short");
+    expect(statSync(join(folder, "b"))).toMatchObject({ ino, mode: 0o100600 });
+    expect(spares()).toEqual([]);
+  });
+
+  it("refuses a name that is taken, with a spare file and without", () => {
+    const pool = new FilePool(join(folder, "spare"));
+    pool.create(join(folder, "a"), Buffer.from("first"));
+    expect(() => pool.create(join(folder, "a"), Buffer.from("second"))).toThrow("EEXIST");
+    pool.create(join(folder, "b"), Buffer.from("b"));
+    pool.give(join(folder, "b"));
+    expect(() => pool.create(join(folder, "a"), Buffer.from("second"))).toThrow("EEXIST");
+    expect(text("a")).toBe("first");
+    expect(spares()).toEqual([]);
+  });
+
+  it("leaves no word of a wiped file on the disk, and keeps no long one", () => {
+    const pool = new FilePool(join(folder, "spare"));
+    pool.replace(join(folder, "secret"), "PASSWORD=x");
+    pool.giveWiped(join(folder, "secret"));
+    pool.giveWiped(join(folder, "secret"));
+    expect(text(join("spare", spares()[0] ?? ""))).toBe("\0".repeat(10));
+    pool.replace(join(folder, "long"), "x".repeat(100_000));
+    pool.giveWiped(join(folder, "long"));
+    expect(spares()).toEqual([]);
+    expect(readdirSync(folder)).toEqual(["spare"]);
+  });
+
+  it("takes over what an earlier driver left, but nothing that is in use, gone, or too much", () => {
+    const first = new FilePool(join(folder, "spare"));
+    for (let index = 0; index < 600; index++) writeFileSync(join(folder, `f${index}`), "");
+    for (let index = 0; index < 600; index++) first.give(join(folder, `f${index}`));
+    expect(spares()).toHaveLength(512);
+    for (let index = 512; index < 600; index++) writeFileSync(join(folder, "spare", String(index)), "");
+    writeFileSync(join(folder, "spare", "foreign"), "");
+    const second = new FilePool(join(folder, "spare"));
+    expect(spares()).toHaveLength(512);
+    // as a kill between the two names leaves it
+    const names = spares();
+    linkSync(join(folder, "spare", names.at(-1) ?? ""), join(folder, "used"));
+    rmSync(join(folder, "spare", names.at(-2) ?? ""));
+    second.replace(join(folder, "new"), "new");
+    expect(text("used")).toBe("");
+    expect(text("new")).toBe("new");
+    expect(statSync(join(folder, "used")).ino).not.toBe(statSync(join(folder, "new")).ino);
+  });
+
+  it("passes on what the disk refuses", () => {
+    const pool = new FilePool(join(folder, "spare"));
+    writeFileSync(join(folder, "a"), "");
+    pool.give(join(folder, "a"));
+    rmSync(join(folder, "spare", spares()[0] ?? ""));
+    mkdirSync(join(folder, "spare", "0"));
+    expect(() => pool.replace(join(folder, "b"), "b")).toThrow("EISDIR");
   });
 });
 

@@ -2,6 +2,7 @@
 import {
   closeSync,
   constants,
+  lstatSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -49,6 +50,8 @@ export function writeAll(fd: number, bytes: Uint8Array, position?: number): void
 
 /** Removes a file if it is there. */
 export function unlinkQuietly(path: string): void {
+  // asking first is much cheaper than an exception
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
   try {
     unlinkSync(path);
   } catch (reason) {

@@ -154,7 +154,12 @@ function cgroupMembers(folder: string): number[] {
 }
 
 function removeTree(folder: string): boolean {
+  if (removeFolder(folder)) return true;
   for (const inner of subfolders(folder)) removeTree(inner);
+  return removeFolder(folder);
+}
+
+function removeFolder(folder: string): boolean {
   try {
     rmdirSync(folder);
     return true;

@@ -16,7 +16,8 @@ export interface HostTools {
   readonly setpriv: string;
 }
 
-const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/** Where helpers of this machine are looked for. */
+export const SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /** An executable regular file of that name on a search path. */
 export function findOnPath(name: string, path: string): string | undefined {

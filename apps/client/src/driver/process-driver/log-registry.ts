@@ -4,29 +4,32 @@ import type { Logger } from "@outrider/foundation";
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { listNames, unlinkQuietly, writeFileAtomic } from "./files.ts";
+import type { FilePool } from "./file-pool.ts";
+import { listNames, unlinkQuietly } from "./files.ts";
 
 /** A collector whose requests survive this process. */
 export class LogRegistry {
   readonly #folder: string;
   readonly #collector: LogCollector;
+  readonly #pool: FilePool;
   readonly #logger: Logger;
 
-  constructor(folder: string, collector: LogCollector, logger: Logger) {
+  constructor(folder: string, collector: LogCollector, pool: FilePool, logger: Logger) {
     this.#folder = join(folder, "logs");
     this.#collector = collector;
+    this.#pool = pool;
     this.#logger = logger;
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
   }
 
   async start(request: CollectRequest): Promise<void> {
     await this.#collector.start(request);
-    writeFileAtomic(this.#path(request.key), JSON.stringify(request), 0o600);
+    this.#pool.replace(this.#path(request.key), JSON.stringify(request));
   }
 
   async stop(key: string): Promise<void> {
     await this.#collector.stop(key);
-    unlinkQuietly(this.#path(key));
+    this.#pool.give(this.#path(key));
   }
 
   /** Opens all fifos again. A request whose folder is gone is dropped. */

@@ -47,11 +47,11 @@ export async function runDriver({ dataDir, build, logLevel }: DriverArguments): 
 
   const native = loadNativeIo(logger);
   const collector = createLogCollector({ clock, logger, ...(native === undefined ? {} : { native }) });
-  const registry = new LogRegistry(folder.path, collector, logger);
   const tools = findHostTools();
   const cgroups = findCgroups();
   const bootId = readBootId();
   const store = new TaskStore(folder.path);
+  const registry = new LogRegistry(folder.path, collector, store.pool, logger);
   const supervisor = new Supervisor({ store, tools, cgroups, logs: collector, bootId, clock, logger });
   supervisor.watch();
   await registry.restore();

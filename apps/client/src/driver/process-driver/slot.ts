@@ -40,14 +40,9 @@ export interface SlotContent {
 
 const scratch = Buffer.alloc(SLOT_BYTES);
 
-/** Makes an empty slot. Fails with `EEXIST` when this id was started before. */
-export function createSlot(path: string): void {
-  const fd = openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW, 0o600);
-  try {
-    writeAll(fd, Buffer.alloc(SLOT_BYTES, "\n"));
-  } finally {
-    closeSync(fd);
-  }
+/** The content of a new slot. */
+export function emptySlot(): Buffer {
+  return Buffer.alloc(SLOT_BYTES, "\n");
 }
 
 /** Reads a slot; a missing file reads as empty. */

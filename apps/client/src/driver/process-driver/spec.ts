@@ -22,6 +22,8 @@ export interface SpecInput {
   /** Absolute path of the program. */
   readonly program: string;
   readonly args: readonly string[];
+  /** The command's shell leads a session with a terminal already: none is made for it. */
+  readonly inTerminal?: boolean;
 }
 
 /** File mode mask of every task. */
@@ -55,7 +57,7 @@ function commandLine(input: SpecInput, tools: HostTools, variables: readonly str
   // -u _: bash puts the path of each command there
   words.push(tools.env, "--default-signal", ...(input.env["_"] === undefined ? ["-u", "_"] : []), "--", ...variables);
   // a shell with job control has made its child the leader of a group already; setsid would then fork
-  if (!tools.shellIsBash) words.push(tools.setsid);
+  if (!tools.shellIsBash && input.inTerminal !== true) words.push(tools.setsid);
   words.push(input.program, ...input.args);
   return words;
 }

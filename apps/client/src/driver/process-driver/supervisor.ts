@@ -108,7 +108,8 @@ export class Supervisor {
   forget(record: TaskRecord): void {
     this.#records.delete(record.key);
     if (!record.hasEnded) record.abandon();
-    this.options.store.remove(record.key);
+    // with bash as the shell, a trap of the shim may still write
+    this.options.store.remove(record.key, record.exit !== undefined && !this.options.tools.shellIsBash);
     this.#removeParents();
   }
 
@@ -195,7 +196,7 @@ export class Supervisor {
       step = Math.min(step + 1, 20);
       if (record.shim === undefined && step > 5) this.#changed(record.key);
     }
-    store.removeSpec(record.key);
+    store.retireSpec(record.key);
     record.started.resolve();
   }
 

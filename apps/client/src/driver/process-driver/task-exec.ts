@@ -1,36 +1,19 @@
 /** Commands run beside a task: in its cgroup, folder and environment, as its user. */
-import { type Clock, onAbort } from "@outrider/backoff";
-import type { ExecInput, ExecOutput, ExecResult, ExitResult } from "@outrider/plugin-driver";
+import { onAbort } from "@outrider/backoff";
+import type { ExecInput, ExecOutput, ExecResult } from "@outrider/plugin-driver";
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import { constants } from "node:os";
-import { randomBytes } from "node:crypto";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
-import { unlinkQuietly } from "./files.ts";
-import type { HostTools } from "./host-tools.ts";
-import { kill } from "./identity.ts";
-import { type SpecInput, specText } from "./spec.ts";
+import { FrameQueue } from "./exec-frames.ts";
+import { ended, type ExecHost, killSession, removeAfter, SHELL_ENV, writeSpec } from "./exec-process.ts";
+import type { SpecInput } from "./spec.ts";
 
-const SIGKILL = 9;
 /** Output of a plain exec that is kept; the rest is read and dropped. */
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
-/** Chunks that wait for a slow reader before the command's output is held back. */
-const MAX_QUEUED = 64;
-
 /** How long output is read after the command has ended. */
 const LINGER_MS = 500;
 
 type Piped = ChildProcessByStdio<Writable, Readable, Readable>;
-
-/** What an exec needs of its surroundings. */
-export interface ExecHost {
-  readonly tools: HostTools;
-  /** A private folder for the spec while the command starts. */
-  readonly folder: string;
-  readonly clock: Clock;
-}
 
 /** Runs a command and collects its output. `timeoutMs` 0 = no limit; after the limit it is killed and what it wrote is returned. */
 export async function execCollect(
@@ -72,7 +55,10 @@ export async function* execStream(
   void feed(child, frames);
   const result = ended(child);
   const streams = [pump(child.stdout, "stdout", queue), pump(child.stderr, "stderr", queue)];
-  void Promise.all(streams).then(async () => queue.finish(await result));
+  void Promise.all([result, ...streams]).then(
+    ([exit]) => queue.finish(exit),
+    (reason: unknown) => queue.fail(reason),
+  );
   try {
     yield* queue.frames();
     signal.throwIfAborted();
@@ -82,43 +68,20 @@ export async function* execStream(
   }
 }
 
-function start(input: SpecInput, { tools, folder, clock }: ExecHost): Piped {
-  const spec = join(folder, `exec-${randomBytes(8).toString("hex")}`);
-  writeFileSync(spec, specText(input, { ...tools, shellIsBash: false }), { mode: 0o600, flag: "wx" });
-  const child = spawn(tools.shell, ["-c", `. "$0"`, spec], {
+function start(input: SpecInput, host: ExecHost): Piped {
+  const spec = writeSpec(input, host);
+  const child = spawn(host.tools.shell, ["-c", `. "$0"`, spec], {
     cwd: "/",
-    env: { PATH: "/usr/bin:/bin" },
+    env: SHELL_ENV,
     stdio: ["pipe", "pipe", "pipe"],
   });
-  // the shell has read it once the command writes, ends, or this much later
-  const clean = (): void => unlinkQuietly(spec);
+  removeAfter(child, spec);
   child.once("exit", () => {
-    clean();
     // a daemon that the command left behind may hold its streams open for ever
-    clock.setTimeout(() => [child.stdout, child.stderr].forEach((stream) => stream.destroy()), LINGER_MS);
+    host.clock.setTimeout(() => [child.stdout, child.stderr].forEach((stream) => stream.destroy()), LINGER_MS);
   });
-  child.once("error", clean);
   child.stdin.on("error", () => undefined);
   return child;
-}
-
-/** The command leads a session of its own once it runs; until then only the shell is there. */
-function killSession(child: Piped): void {
-  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  try {
-    kill(-child.pid, SIGKILL);
-  } catch {
-    // members of another user
-  }
-  child.kill("SIGKILL");
-}
-
-async function ended(child: Piped): Promise<ExitResult> {
-  const failed = once(child, "error").then(([reason]) => Promise.reject(reason as Error));
-  failed.catch(() => undefined);
-  const [code, name] = (await Promise.race([once(child, "exit"), failed])) as [number | null, NodeJS.Signals | null];
-  const signal = name === null ? 0 : constants.signals[name];
-  return { exitCode: code ?? 128 + signal, signal, oomKilled: false };
 }
 
 async function collect(stream: Readable): Promise<Uint8Array> {
@@ -157,44 +120,4 @@ async function pump(stream: Readable, name: "stdout" | "stderr", queue: FrameQue
     // destroyed with the command
   }
   await queue.put({ [name]: { close: true } });
-}
-
-/** Frames between producers and one consumer; producers wait when it is slow. */
-class FrameQueue {
-  readonly #frames: ExecOutput[] = [];
-  #finished = false;
-  #wakeConsumer: (() => void) | undefined;
-  #wakeProducers: Array<() => void> = [];
-
-  async put(frame: ExecOutput): Promise<void> {
-    this.#frames.push(frame);
-    this.#wakeConsumer?.();
-    if (this.#frames.length >= MAX_QUEUED && !this.#finished) {
-      await new Promise<void>((resolve) => this.#wakeProducers.push(resolve));
-    }
-  }
-
-  finish(exited: ExitResult): void {
-    this.#frames.push({ exited });
-    this.#finished = true;
-    this.#wakeConsumer?.();
-  }
-
-  async *frames(): AsyncGenerator<ExecOutput> {
-    try {
-      for (;;) {
-        const frame = this.#frames.shift();
-        if (frame !== undefined) {
-          yield frame;
-          if (frame.exited !== undefined) return;
-          continue;
-        }
-        for (const wake of this.#wakeProducers.splice(0)) wake();
-        await new Promise<void>((resolve) => (this.#wakeConsumer = resolve));
-      }
-    } finally {
-      this.#finished = true;
-      for (const wake of this.#wakeProducers.splice(0)) wake();
-    }
-  }
 }

@@ -1,10 +1,11 @@
 /** The driver's folder: one slot, one meta file and, while starting, one spec per task. */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { errnoOf, listNames, unlinkQuietly, writeFileAtomic } from "./files.ts";
+import { FilePool } from "./file-pool.ts";
+import { errnoOf, listNames, unlinkQuietly } from "./files.ts";
 import type { GroupPaths } from "./group.ts";
-import { createSlot, readSlot, saveResult, type SavedResult, type SlotContent } from "./slot.ts";
+import { emptySlot, readSlot, saveResult, type SavedResult, type SlotContent } from "./slot.ts";
 
 /** Format of the meta file. A driver reads all older ones. */
 export const META_VERSION = 1;
@@ -28,6 +29,8 @@ export class TaskStore {
   readonly slots: string;
   readonly #tasks: string;
   readonly #specs: string;
+  /** For all small files of this folder. */
+  readonly pool: FilePool;
 
   constructor(folder: string) {
     this.folder = folder;
@@ -35,6 +38,7 @@ export class TaskStore {
     this.#tasks = join(folder, "tasks");
     this.#specs = join(folder, "specs");
     for (const path of [this.slots, this.#tasks, this.#specs]) mkdirSync(path, { recursive: true, mode: 0o700 });
+    this.pool = new FilePool(join(folder, "spare"));
   }
 
   /** The file name of a task. */
@@ -52,20 +56,27 @@ export class TaskStore {
 
   /** Meta first, then spec, then slot: a slot proves that all is there. Throws `EEXIST` for an id that was started before. */
   create(key: string, meta: TaskMeta, spec: string): void {
-    writeFileAtomic(this.#metaPath(key), JSON.stringify(meta), 0o600);
-    writeFileSync(this.specPath(key), spec, { mode: 0o600, flag: "w" });
-    createSlot(this.slotPath(key));
+    this.pool.replace(this.#metaPath(key), JSON.stringify(meta));
+    this.pool.replace(this.specPath(key), spec);
+    this.pool.create(this.slotPath(key), emptySlot());
   }
 
-  /** Forgets a task. The slot goes first, the reverse of creation. */
-  remove(key: string): void {
-    unlinkQuietly(this.slotPath(key));
+  /** Forgets a task. The slot goes first, the reverse of creation. `written`: the shim has said its last word into the slot. */
+  remove(key: string, written = false): void {
+    if (written) this.pool.give(this.slotPath(key));
+    else unlinkQuietly(this.slotPath(key));
     unlinkQuietly(this.specPath(key));
-    unlinkQuietly(this.#metaPath(key));
+    this.pool.give(this.#metaPath(key));
   }
 
+  /** Nothing can start from the spec after this. */
   removeSpec(key: string): void {
     unlinkQuietly(this.specPath(key));
+  }
+
+  /** For a spec that was read to its end. */
+  retireSpec(key: string): void {
+    this.pool.giveWiped(this.specPath(key));
   }
 
   readSlot(key: string): SlotContent {
