@@ -14,7 +14,6 @@ import {
   type HclSpec,
   type InspectedTask,
   isTaskNotFound,
-  NotImplementedError,
   type PluginInfo,
   RecoverableError,
   type StartedTask,
@@ -25,7 +24,9 @@ import {
 } from "@outrider/plugin-driver";
 import { Broadcast } from "./broadcast.ts";
 import { resolveCommand } from "./command.ts";
+import type { ExecHost } from "./exec-process.ts";
 import { execCollect, execStream } from "./task-exec.ts";
+import { execOnTerminal } from "./terminal-exec.ts";
 import { fingerprintOf, FINGERPRINT_MS } from "./fingerprint.ts";
 import { procsFiles } from "./group.ts";
 import { decodeHandle, encodeHandle, endHandle } from "./handle-state.ts";
@@ -204,8 +205,8 @@ export class ProcessDriver implements DriverPlugin {
     frames: AsyncIterable<ExecInput>,
     signal: AbortSignal,
   ): AsyncGenerator<ExecOutput> {
-    if (tty) throw new NotImplementedError("exec with a terminal; run it without one (-t=false)");
-    yield* execStream(await this.#execInput(taskId, command, signal), frames, this.#execHost(), signal);
+    const run = tty ? execOnTerminal : execStream;
+    yield* run(await this.#execInput(taskId, command, signal), frames, this.#execHost(), signal);
   }
 
   async #execInput(taskId: string, command: readonly string[], signal?: AbortSignal): Promise<SpecInput> {
@@ -227,7 +228,7 @@ export class ProcessDriver implements DriverPlugin {
     };
   }
 
-  #execHost(): Parameters<typeof execCollect>[2] {
+  #execHost(): ExecHost {
     const { host, clock, supervisor } = this.#options;
     return { tools: host.tools, folder: supervisor.options.store.folder, clock };
   }
