@@ -47,6 +47,10 @@ export class AllocDirError extends OutriderError {
   }
 }
 
+/** The reason that a code stands for. */
+export const reasonOf = (code: string): AllocDirReason =>
+  (Object.keys(CODES) as AllocDirReason[]).find((reason) => CODES[reason] === code) ?? "IO";
+
 const KNOWN: Readonly<Record<string, [AllocDirReason, string]>> = {
   ENOENT: ["NOT_FOUND", "no such file or directory"],
   ENOTDIR: ["NOT_DIRECTORY", "not a directory"],

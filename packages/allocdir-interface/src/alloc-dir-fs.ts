@@ -75,9 +75,5 @@ export interface AllocDirFS {
    * What happens to a file that exists, until it is deleted or replaced, or the signal (which throws its reason). `curOffset` is the size known
    * to the caller. The first event comes at once. Events that nobody took meanwhile are told once. Works for directories, too.
    */
-  changeEvents(
-    path: string,
-    curOffset: number,
-    options: { readonly signal: AbortSignal },
-  ): AsyncIterable<FileChange>;
+  changeEvents(path: string, curOffset: number, options: { readonly signal: AbortSignal }): AsyncIterable<FileChange>;
 }

@@ -1,9 +1,7 @@
-import { sleep, type Clock } from "@outrider/backoff";
 import { AllocDirError } from "./alloc-dir-error.ts";
-import type { AllocDirFS } from "./alloc-dir-fs.ts";
+import type { AllocDirFS, FileReader } from "./alloc-dir-fs.ts";
 import { FRAME_BYTES, type StreamFrame } from "./stream-frame.ts";
-
-const POLL_MS = 250;
+import { Changes } from "./watch/changes.ts";
 
 /** What part of a file is wanted. @public */
 export interface StreamRequest {
@@ -16,13 +14,15 @@ export interface StreamRequest {
   readonly limit?: number;
 }
 
+/** The part of a file API that streaming needs. @public */
+export type StreamSource = Pick<AllocDirFS, "identify" | "readAt" | "changeEvents">;
+
 /** A file as frames, followed until the signal, its deletion or replacement; a truncated one starts anew. @public */
 export async function* streamFile(
-  fs: AllocDirFS,
+  fs: StreamSource,
   r: StreamRequest,
-  o: { readonly signal: AbortSignal; readonly clock?: Clock },
+  o: { readonly signal: AbortSignal },
 ): AsyncGenerator<StreamFrame> {
-  const wait = (): Promise<void> => sleep(POLL_MS, { signal: o.signal, ...(o.clock ? { clock: o.clock } : {}) });
   const found = await fs.identify(r.path);
   if (found === undefined)
     throw new AllocDirError("NOT_FOUND", `${JSON.stringify(r.path)}: no such file or directory`, r.path);
@@ -30,33 +30,62 @@ export async function* streamFile(
   let left = r.limit !== undefined && r.limit > 0 ? r.limit : Number.POSITIVE_INFINITY;
   for (;;) {
     await using reader = await fs.readAt(r.path, offset);
-    for (;;) {
-      o.signal.throwIfAborted();
-      const data = await reader.read(Math.min(FRAME_BYTES, left));
-      if (data.length > 0) {
-        left -= data.length;
-        yield { file: r.path, offset: reader.position, data };
-        if (left <= 0) return;
-        continue;
-      }
-      if (!r.follow) return;
-      const now = await fs.identify(r.path);
-      if (now === undefined || now.identity !== reader.identity) {
-        // Bytes may have come between the read and the loss of the name.
-        const tail = await reader.read(Math.min(FRAME_BYTES, left));
-        if (tail.length > 0) {
-          left -= tail.length;
-          yield { file: r.path, offset: reader.position, data: tail };
-          if (left <= 0) return;
-          continue;
-        }
-        yield { file: r.path, offset: reader.position, fileEvent: "file deleted" };
-        return;
-      }
-      if (now.size < reader.position) break;
-      await wait();
+    const end = yield* readToEnd(reader, r, left, o.signal);
+    left -= end;
+    if (left <= 0 || !r.follow) return;
+    const changes = new Changes(fs, { file: r.path, size: reader.position, signal: o.signal });
+    try {
+      const state = yield* followOne(fs, r, reader, changes, left, o.signal);
+      if (state.over) return;
+      left = state.left;
+    } finally {
+      changes.close();
     }
     yield { file: r.path, offset: 0, fileEvent: "file truncated" };
     offset = 0;
+  }
+}
+
+/** Reads to the end of what there is; gives the number of bytes. */
+async function* readToEnd(
+  reader: FileReader,
+  r: StreamRequest,
+  most: number,
+  signal: AbortSignal,
+): AsyncGenerator<StreamFrame, number> {
+  let count = 0;
+  while (count < most) {
+    signal.throwIfAborted();
+    const data = await reader.read(Math.min(FRAME_BYTES, most - count));
+    if (data.length === 0) break;
+    count += data.length;
+    yield { file: r.path, offset: reader.position, data };
+  }
+  return count;
+}
+
+/** Reads on with each change until the file is cut (not over), deleted, or enough was read. */
+async function* followOne(
+  fs: StreamSource,
+  r: StreamRequest,
+  reader: FileReader,
+  changes: Changes,
+  most: number,
+  signal: AbortSignal,
+): AsyncGenerator<StreamFrame, { readonly over: boolean; readonly left: number }> {
+  let left = most;
+  let known = false;
+  for (;;) {
+    await changes.next();
+    // The watch began after the opening: from then on it tells itself when the name comes to mean another file.
+    const gone: boolean = changes.deleted || (!known && (await fs.identify(r.path))?.identity !== reader.identity);
+    known = true;
+    left -= yield* readToEnd(reader, r, left, signal);
+    if (left <= 0) return { over: true, left };
+    if (gone) {
+      yield { file: r.path, offset: reader.position, fileEvent: "file deleted" };
+      return { over: true, left };
+    }
+    if ((await reader.size()) < reader.position) return { over: false, left };
   }
 }

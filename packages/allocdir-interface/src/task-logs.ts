@@ -2,10 +2,12 @@ import { sleep, type Clock } from "@outrider/backoff";
 import { AllocDirError } from "./alloc-dir-error.ts";
 import type { AllocDirFS, FileReader } from "./alloc-dir-fs.ts";
 import { FRAME_BYTES, type StreamFrame } from "./stream-frame.ts";
+import { Changes } from "./watch/changes.ts";
 
 /** Where the log files of all tasks stand, relative to the allocation. */
 const LOG_DIR = "alloc/logs";
-const POLL_MS = 100;
+/** How long a writer may keep bytes for a file when it has opened the next one already, ms. */
+const FLUSH_MS = 100;
 
 /** What part of a task's log is wanted. @public */
 export interface TaskLogRequest {
@@ -22,7 +24,10 @@ interface LogFile {
   readonly size: number;
 }
 
-async function logFiles(fs: AllocDirFS, r: TaskLogRequest): Promise<LogFile[]> {
+/** The part of a file API that logs need. @public */
+export type LogSource = Pick<AllocDirFS, "list" | "readAt" | "changeEvents">;
+
+async function logFiles(fs: LogSource, r: TaskLogRequest): Promise<LogFile[]> {
   const prefix = `${r.task}.${r.type}.`;
   const files: LogFile[] = [];
   for (const entry of await fs.list(LOG_DIR)) {
@@ -51,11 +56,10 @@ function startOf(files: readonly LogFile[], r: TaskLogRequest): { index: number;
  * rotation, truncation and deletion, each byte once. The first listing failing or being empty rejects with NOT_FOUND. @public
  */
 export async function* taskLogs(
-  fs: AllocDirFS,
+  fs: LogSource,
   r: TaskLogRequest,
   o: { readonly signal: AbortSignal; readonly clock?: Clock },
 ): AsyncGenerator<StreamFrame> {
-  const wait = (): Promise<void> => sleep(POLL_MS, { signal: o.signal, ...(o.clock ? { clock: o.clock } : {}) });
   const files = await logFiles(fs, r);
   if (files.length === 0) {
     throw new AllocDirError(
@@ -64,8 +68,8 @@ export async function* taskLogs(
       LOG_DIR,
     );
   }
+  const c: LogContext = { fs, r, last: (files.at(-1) as LogFile).index, signal: o.signal, clock: o.clock };
   let { index, offset } = startOf(files, r);
-  const last = (files.at(-1) as LogFile).index;
   for (;;) {
     const path = `${LOG_DIR}/${r.task}.${r.type}.${index}`;
     let reader: FileReader | undefined;
@@ -77,61 +81,94 @@ export async function* taskLogs(
     let next: number | undefined;
     if (reader !== undefined) {
       await using open = reader;
-      next = yield* readOne(fs, r, open, path, index, last, wait, o.signal);
-    } else next = r.follow ? await nextIndex(fs, r, index, wait) : await laterIndex(fs, r, index, last);
+      next = r.follow ? yield* followOne(c, open, path, index) : yield* readOne(c, open, path, index);
+    } else next = r.follow ? await nextIndex(c, index) : await laterIndex(c, index, c.last);
     if (next === undefined) return;
     index = next;
     offset = 0;
   }
 }
 
-/** Reads one file to its end; gives the index to go on with, or nothing at the end of all. */
+interface LogContext {
+  readonly fs: LogSource;
+  readonly r: TaskLogRequest;
+  /** The highest number at the beginning: what does not follow ends with it. */
+  readonly last: number;
+  readonly signal: AbortSignal;
+  readonly clock: Clock | undefined;
+}
+
+/** Reads one file to the end of what there is; gives the number of the next one, or nothing at the end of all. */
 async function* readOne(
-  fs: AllocDirFS,
-  r: TaskLogRequest,
+  c: LogContext,
   reader: FileReader,
   path: string,
   index: number,
-  last: number,
-  wait: () => Promise<void>,
-  signal: AbortSignal,
 ): AsyncGenerator<StreamFrame, number | undefined> {
-  let quiet = 0;
-  for (;;) {
-    signal.throwIfAborted();
+  yield* readToEnd(c, reader, path);
+  return laterIndex(c, index, c.last);
+}
+
+/** Gives what there is; says whether there was anything. */
+async function* readToEnd(c: LogContext, reader: FileReader, path: string): AsyncGenerator<StreamFrame, boolean> {
+  for (let any = false; ; any = true) {
+    c.signal.throwIfAborted();
     const data = await reader.read(FRAME_BYTES);
-    if (data.length > 0) {
-      quiet = 0;
-      yield { file: path, offset: reader.position, data };
-      continue;
-    }
-    if (!r.follow) return laterIndex(fs, r, index, last);
-    quiet++;
-    if ((await reader.size()) < reader.position) {
-      // Cut by the task or by hand: what is written from now on starts at the beginning.
-      yield { file: path, offset: 0, fileEvent: "file truncated" };
-      return index;
-    }
-    const later = await laterIndex(fs, r, index, Number.MAX_SAFE_INTEGER);
-    // The writer may still have had bytes for this file when it opened the next one: two quiet reads, a poll apart.
-    if (later !== undefined && quiet >= 2) return later;
-    if (later === undefined && quiet >= 2 && (await fs.identify(path))?.identity !== reader.identity) {
-      yield { file: path, offset: reader.position, fileEvent: "file deleted" };
-      return nextIndex(fs, r, index, wait);
-    }
-    await wait();
+    if (data.length === 0) return any;
+    yield { file: path, offset: reader.position, data };
   }
 }
 
-async function laterIndex(fs: AllocDirFS, r: TaskLogRequest, index: number, last: number): Promise<number | undefined> {
-  return (await logFiles(fs, r)).find((f) => f.index > index && f.index <= last)?.index;
+/** Follows one file until it has a successor, or is cut or deleted; gives the number to go on with. */
+async function* followOne(
+  c: LogContext,
+  reader: FileReader,
+  path: string,
+  index: number,
+): AsyncGenerator<StreamFrame, number> {
+  const changes = new Changes(c.fs, { file: path, size: reader.position, dir: LOG_DIR, signal: c.signal });
+  try {
+    let later: number | undefined;
+    for (;;) {
+      const gone = changes.deleted;
+      yield* readToEnd(c, reader, path);
+      if ((await reader.size()) < reader.position) {
+        // Cut by the task or by hand: what is written from now on starts at the beginning.
+        yield { file: path, offset: 0, fileEvent: "file truncated" };
+        return index;
+      }
+      if (later === undefined && changes.listing) {
+        changes.listing = false;
+        later = await laterIndex(c, index, Number.MAX_SAFE_INTEGER);
+      }
+      if (later !== undefined) {
+        // The writer may still have had bytes for this file when it opened the next one.
+        await sleep(FLUSH_MS, { signal: c.signal, clock: c.clock });
+        if (!(yield* readToEnd(c, reader, path))) return later;
+      } else if (gone) {
+        yield { file: path, offset: reader.position, fileEvent: "file deleted" };
+        return await nextIndex(c, index);
+      } else await changes.next();
+    }
+  } finally {
+    changes.close();
+  }
+}
+
+async function laterIndex(c: LogContext, index: number, last: number): Promise<number | undefined> {
+  return (await logFiles(c.fs, c.r)).find((f) => f.index > index && f.index <= last)?.index;
 }
 
 /** Waits for a file with this index (made anew) or a later one. */
-async function nextIndex(fs: AllocDirFS, r: TaskLogRequest, index: number, wait: () => Promise<void>): Promise<number> {
-  for (;;) {
-    const found = (await logFiles(fs, r)).find((f) => f.index >= index);
-    if (found !== undefined) return found.index;
-    await wait();
+async function nextIndex(c: LogContext, index: number): Promise<number> {
+  const changes = new Changes(c.fs, { dir: LOG_DIR, signal: c.signal });
+  try {
+    for (;;) {
+      const found = (await logFiles(c.fs, c.r)).find((f) => f.index >= index);
+      if (found !== undefined) return found.index;
+      await changes.next();
+    }
+  } finally {
+    changes.close();
   }
 }

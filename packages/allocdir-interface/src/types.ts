@@ -27,6 +27,9 @@ export interface MoveOptions {
   readonly owners?: Readonly<Record<string, { readonly from: UserRef; readonly to: UserRef }>>;
 }
 
+/** From where a disk can be taken over: another allocation, or what was unpacked from an archive. @public */
+export type MoveSource = Pick<AllocDir, "onDisk" | "allocDirPath" | "shareDirPath" | "getTaskDir" | "snapshot">;
+
 /** What a move took over. @public */
 export interface MoveReport {
   /** Directories taken over, relative to the allocation: `alloc/data`, `web/local`. */
@@ -79,7 +82,7 @@ export interface AllocDir extends AllocDirFS, AsyncDisposable {
    * Takes over `alloc/data` and the `local` of these tasks from another allocation; its other tasks, logs and secrets stay where they
    * are. All or nothing: what was moved before a failure is moved back. Rejects NOT_BUILT, and NOT_EMPTY when there is something already.
    */
-  move(other: AllocDir, taskNames: readonly string[], options?: MoveOptions): Promise<MoveReport>;
+  move(other: MoveSource, taskNames: readonly string[], options?: MoveOptions): Promise<MoveReport>;
   /** Takes off every mount of the allocation; logs, data and local stay. */
   unmountAll(): Promise<void>;
   /** Ends running reads, takes off mounts, deletes the tree. A second call resolves. */

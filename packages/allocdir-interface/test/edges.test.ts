@@ -16,13 +16,15 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { systemError } from "../src/alloc-dir-error.ts";
 import { fileMode, modTime } from "../src/file-mode.ts";
-import { AllocDirError, taskLogs, type AllocDirFS, type FileReader, streamFile } from "../src/index.ts";
+import { AllocDirError, taskLogs, type FileReader, type LogSource, streamFile } from "../src/index.ts";
+import type { Clock } from "@outrider/backoff";
 import { ManualClock } from "@outrider/backoff/testing";
 import { createSystemMounter, sweepDestroyed } from "../src/local/index.ts";
 import { makeDir } from "../src/local/make-dir.ts";
 import { nobodyOf } from "../src/local/nobody.ts";
 import { removeTree } from "../src/local/remove-tree.ts";
 import { SafeRoot } from "../src/safe-root.ts";
+import { WatchHub } from "../src/watch/watch-hub.ts";
 import { tempAlloc } from "./temp-alloc.ts";
 
 const stats = (kind: string, mode: number): BigIntStats =>
@@ -145,6 +147,7 @@ describe("a followed file that loses its name", () => {
         };
       },
       identify: t.alloc.identify.bind(t.alloc),
+      changeEvents: t.alloc.changeEvents.bind(t.alloc),
     };
     const all = async (limit: number): Promise<string> => {
       let text = "";
@@ -294,9 +297,19 @@ describe("logs of a task whose files come and go", () => {
   }
 
   /** Files in memory, by number; one marked as gone is listed but cannot be opened. */
-  function fakeFs(files: Map<number, FakeFile>): AllocDirFS {
+  function fakeFs(files: Map<number, FakeFile>, clock: Clock = new ManualClock()): LogSource {
     const missing = (path: string): AllocDirError => new AllocDirError("NOT_FOUND", "no such file or directory", path);
     const fileOf = (path: string): FakeFile | undefined => files.get(Number(path.slice(path.lastIndexOf(".") + 1)));
+    let looks = 0n;
+    const hub = new WatchHub({
+      clock,
+      look: (path) =>
+        Promise.resolve(
+          path === "alloc/logs"
+            ? { identity: path, size: 0, mtimeNs: looks++ }
+            : fileOf(path) && { identity: path, size: fileOf(path)?.text.length ?? 0, mtimeNs: 0n },
+        ),
+    });
     return {
       list: () =>
         Promise.resolve(
@@ -309,15 +322,11 @@ describe("logs of a task whose files come and go", () => {
             ContentType: "",
           })),
         ),
-      stat: (path) => Promise.reject(missing(path)),
-      identify: (path) =>
-        Promise.resolve(
-          fileOf(path) === undefined ? undefined : { identity: path, size: fileOf(path)?.text.length ?? 0 },
-        ),
+      changeEvents: (path, size, o) => hub.changeEvents(path, size, o),
       readAt: (path, offset) => {
         const file = fileOf(path);
         if (file === undefined || file.gone) return Promise.reject(missing(path));
-        let position = offset;
+        let position = Number(offset);
         const reader: FileReader = {
           get position() {
             return position;
@@ -355,7 +364,7 @@ describe("logs of a task whose files come and go", () => {
   it("waits for a file when the only one was purged, and reports other failures", async () => {
     const clock = new ManualClock();
     const files = new Map<number, FakeFile>([[0, { text: "a" }]]);
-    const fs = fakeFs(files);
+    const fs = fakeFs(files, clock);
     const stop = new AbortController();
     let text = "";
     const done = (async () => {

@@ -102,10 +102,10 @@ describe("task logs over rotated files", () => {
   });
 
   it("follows appends, rotation with late bytes, truncation and deletion, each byte once", async () => {
-    await using t = await tempAlloc();
+    const clock = new ManualClock();
+    await using t = await tempAlloc({ clock });
     const logs = join(t.alloc.allocDirPath, "alloc/logs");
     const file = (n: number): string => join(logs, `web.stdout.${n}`);
-    const clock = new ManualClock();
     const stop = new AbortController();
     writeFileSync(file(0), "a1 ");
     const f = follower(taskLogs(t.alloc, request({ follow: true }), { signal: stop.signal, clock }), clock);
@@ -131,10 +131,10 @@ describe("task logs over rotated files", () => {
   });
 
   it("ends with an error, and only itself, when the log folder turns into a file", async () => {
-    await using t = await tempAlloc();
+    const clock = new ManualClock();
+    await using t = await tempAlloc({ clock });
     const logs = join(t.alloc.allocDirPath, "alloc/logs");
     writeFileSync(join(logs, "web.stdout.0"), "x");
-    const clock = new ManualClock();
     const f = follower(
       taskLogs(t.alloc, request({ follow: true }), { signal: new AbortController().signal, clock }),
       clock,
@@ -161,15 +161,15 @@ describe("a followed file", () => {
   });
 
   it("follows until the file is deleted, with its last bytes, and starts anew after truncation", async () => {
-    await using t = await tempAlloc();
+    const clock = new ManualClock();
+    await using t = await tempAlloc({ clock });
     const path = join(t.alloc.allocDirPath, "web/local/f");
     writeFileSync(path, "one ");
-    const clock = new ManualClock();
     const f = follower(
       streamFile(
         t.alloc,
         { path: "web/local/f", offset: 0, origin: "start", follow: true },
-        { signal: new AbortController().signal, clock },
+        { signal: new AbortController().signal },
       ),
       clock,
     );
@@ -185,15 +185,15 @@ describe("a followed file", () => {
   });
 
   it("ends a limited follow at its limit", async () => {
-    await using t = await tempAlloc();
+    const clock = new ManualClock();
+    await using t = await tempAlloc({ clock });
     const path = join(t.alloc.allocDirPath, "web/local/f");
     writeFileSync(path, "abc");
-    const clock = new ManualClock();
     const f = follower(
       streamFile(
         t.alloc,
         { path: "web/local/f", offset: 0, origin: "start", follow: true, limit: 5 },
-        { signal: new AbortController().signal, clock },
+        { signal: new AbortController().signal },
       ),
       clock,
     );

@@ -1,10 +1,13 @@
-import type { FileHandle } from "node:fs/promises";
 import { AllocDirError } from "../alloc-dir-error.ts";
-import type { AllocDirFS, AllocFileInfo, FileReader } from "../alloc-dir-fs.ts";
+import type { AllocDirFS, AllocFileInfo, FileChange, FileReader } from "../alloc-dir-fs.ts";
 import { sniffContentType } from "../content-type.ts";
 import { fileMode, modTime } from "../file-mode.ts";
 import { Forbidden } from "../forbidden.ts";
+import { HandleReader, identityOf } from "./handle-reader.ts";
 import { SafeRoot, type SafePlace } from "../safe-root.ts";
+import { dirWatches, type DirWatches } from "../watch/dir-watches.ts";
+import { WatchHub, type ChangeHint, type Look } from "../watch/watch-hub.ts";
+import type { Clock } from "@outrider/backoff";
 import type { BigIntStats } from "node:fs";
 
 const SNIFF_BYTES = 512;
@@ -18,64 +21,34 @@ const info = (name: string, stats: BigIntStats, contentType = ""): AllocFileInfo
   ContentType: contentType,
 });
 
-const identityOf = (stats: BigIntStats): string => `${stats.dev}:${stats.ino}`;
-
-class HandleReader implements FileReader {
-  readonly identity: string;
-  #position: number;
-  #handle: FileHandle | undefined;
-  readonly #signal: AbortSignal;
-  readonly #onAbort = (): void => void this.close();
-
-  constructor(handle: FileHandle, stats: BigIntStats, offset: number, signal: AbortSignal) {
-    this.#handle = handle;
-    this.identity = identityOf(stats);
-    this.#position = offset;
-    this.#signal = signal;
-    signal.addEventListener("abort", this.#onAbort, { once: true });
-  }
-
-  get position(): number {
-    return this.#position;
-  }
-
-  #open(): FileHandle {
-    this.#signal.throwIfAborted();
-    if (this.#handle === undefined) throw new AllocDirError("IO", "the file reader is closed", "");
-    return this.#handle;
-  }
-
-  async read(max: number): Promise<Uint8Array> {
-    const buffer = Buffer.allocUnsafe(max);
-    const { bytesRead } = await this.#open().read(buffer, 0, max, this.#position);
-    this.#position += bytesRead;
-    return buffer.subarray(0, bytesRead);
-  }
-
-  async size(): Promise<number> {
-    return Number((await this.#open().stat({ bigint: true })).size);
-  }
-
-  async close(): Promise<void> {
-    this.#signal.removeEventListener("abort", this.#onAbort);
-    const handle = this.#handle;
-    this.#handle = undefined;
-    await handle?.close();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
+/** What a {@link LocalFileApi} works on. */
+export interface LocalFileApiOptions {
+  /** The allocation's directory; opened for each request. */
+  readonly path: string;
+  /** Aborted when the allocation is destroyed. */
+  readonly ended: () => AbortSignal;
+  readonly clock?: Clock | undefined;
+  /** Default: those of the process. */
+  readonly watches?: DirWatches;
 }
 
-/** The file API on a real directory. `root` opens it for one request; `ended` is aborted when the allocation is destroyed. */
-export class LocalFileApi implements AllocDirFS {
+/** The file API on a real directory. */
+export class LocalFileApi implements Omit<AllocDirFS, "snapshot"> {
   readonly #path: string;
   readonly #ended: () => AbortSignal;
+  readonly #watches: DirWatches;
+  /** The paths that somebody follows. */
+  readonly hub: WatchHub;
 
-  constructor(path: string, ended: () => AbortSignal) {
-    this.#path = path;
-    this.#ended = ended;
+  constructor(o: LocalFileApiOptions) {
+    this.#path = o.path;
+    this.#ended = o.ended;
+    this.#watches = o.watches ?? dirWatches;
+    this.hub = new WatchHub({
+      look: (path) => this.#look(path),
+      hint: (path, wake) => this.#hint(path, wake),
+      clock: o.clock,
+    });
   }
 
   async #within<T>(
@@ -129,30 +102,77 @@ export class LocalFileApi implements AllocDirFS {
     });
   }
 
-  readAt(path: string, offset: number): Promise<FileReader> {
-    if (!Number.isSafeInteger(offset) || offset < 0) {
+  readAt(
+    path: string,
+    offset: number | bigint,
+    o: { readonly limit?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<FileReader> {
+    const from = Number(offset);
+    if (!Number.isSafeInteger(from) || from < 0) {
       return Promise.reject(
         new AllocDirError("SEEK", `can't seek to offset ${offset}`, path, { details: { offset: String(offset) } }),
       );
     }
+    const limit = o.limit !== undefined && o.limit > 0 ? o.limit : Number.POSITIVE_INFINITY;
     return this.#within(path, true, async (root, place, forbidden) => {
+      o.signal?.throwIfAborted();
       if (place.stats.isDirectory())
         throw new AllocDirError("IS_DIRECTORY", `file ${JSON.stringify(path)} is a directory`, path);
       if (!place.stats.isFile())
         throw new AllocDirError("NOT_REGULAR", `${JSON.stringify(path)} is not a regular file`, path);
       await forbidden.checkLinks(root, place.stats, path);
-      return new HandleReader(await root.openFile(place), place.stats, offset, this.#ended());
+      const handle = await root.openFile(place);
+      const signals = o.signal === undefined ? [this.#ended()] : [this.#ended(), o.signal];
+      return new HandleReader({ handle, stats: place.stats, offset: from, limit, signals });
     });
   }
 
   async identify(path: string): Promise<{ identity: string; size: number } | undefined> {
+    const look = await this.#look(path);
+    return look && { identity: look.identity, size: look.size };
+  }
+
+  changeEvents(path: string, curOffset: number, o: { readonly signal: AbortSignal }): AsyncIterable<FileChange> {
+    return this.hub.changeEvents(path, curOffset, o);
+  }
+
+  blockUntilExists(path: string, o: { readonly signal: AbortSignal }): Promise<void> {
+    return this.hub.blockUntilExists(path, o);
+  }
+
+  async #look(path: string): Promise<Look | undefined> {
     try {
       return await this.#within(path, true, (_root, place) =>
-        Promise.resolve({ identity: identityOf(place.stats), size: Number(place.stats.size) }),
+        Promise.resolve({
+          identity: identityOf(place.stats),
+          size: Number(place.stats.size),
+          mtimeNs: place.stats.mtimeNs,
+        }),
       );
     } catch (reason) {
       if (reason instanceof AllocDirError && reason.code === "ERR_OUTRIDER_ALLOCDIR_NOT_FOUND") return undefined;
       throw reason;
     }
+  }
+
+  /** The kernel tells of a directory and what is in it: a file is watched by way of the directory that holds it. */
+  async #hint(path: string, wake: () => void): Promise<ChangeHint | undefined> {
+    try {
+      return await this.#within(path, true, async (root, place) => {
+        if (place.stats.isDirectory()) return this.#listen(place, undefined, wake);
+        const slash = place.path.lastIndexOf("/");
+        const name = place.path.slice(slash + 1);
+        return root.at(place.path.slice(0, Math.max(slash, 0)), { follow: false, enter: () => undefined }, (parent) =>
+          this.#listen(parent, name, wake),
+        );
+      });
+    } catch {
+      // Whatever is wrong with the path, the look that follows says so.
+      return undefined;
+    }
+  }
+
+  #listen(dir: SafePlace, name: string | undefined, wake: () => void): Promise<ChangeHint | undefined> {
+    return this.#watches.listen(`/proc/self/fd/${dir.handle.fd}`, dir.stats, name, wake);
   }
 }

@@ -5,10 +5,23 @@ import { basename, join } from "node:path";
 import { backoff, sleep, type Clock } from "@outrider/backoff";
 import { noopLogger, type Logger } from "@outrider/foundation";
 import { AllocDirError } from "../alloc-dir-error.ts";
-import type { AllocFileInfo, FileReader } from "../alloc-dir-fs.ts";
+import type { Writable } from "node:stream";
+import type { AllocFileInfo, FileChange, FileReader, SnapshotReport } from "../alloc-dir-fs.ts";
 import { checkAllocId, checkTaskName } from "../names.ts";
+import type { ArchiveRequest } from "../migrate/archive-writer.ts";
+import { moveDisk } from "../migrate/move.ts";
+import { writeSnapshot } from "../migrate/snapshot.ts";
+import { STAGING_PREFIX } from "../migrate/staging.ts";
 import type { Mounter } from "../mounter.ts";
-import type { AllocDir, AllocDirState, TaskDir, TaskDirOptions } from "../types.ts";
+import type {
+  AllocDir,
+  AllocDirState,
+  MoveOptions,
+  MoveReport,
+  MoveSource,
+  TaskDir,
+  TaskDirOptions,
+} from "../types.ts";
 import { LocalFileApi } from "./file-api.ts";
 import { LocalTaskDir, type LocalContext } from "./local-task-dir.ts";
 import { makeDir } from "./make-dir.ts";
@@ -41,10 +54,10 @@ export function createLocalAllocDir(options: LocalAllocDirOptions): AllocDir {
   return new LocalAllocDir(options);
 }
 
-/** Deletes trees whose deletion was interrupted. Call once at start, before any allocation is restored. @public */
+/** Deletes trees whose deletion, and disks whose move, was interrupted. Call once at start, before any allocation is restored. @public */
 export async function sweepDestroyed(root: string): Promise<void> {
   for (const name of await readdir(root)) {
-    if (name.startsWith(DESTROY_PREFIX)) await removeTree(join(root, name), name);
+    if (name.startsWith(DESTROY_PREFIX) || name.startsWith(STAGING_PREFIX)) await removeTree(join(root, name), name);
   }
 }
 
@@ -52,6 +65,7 @@ class LocalAllocDir implements AllocDir {
   readonly allocId: string;
   readonly allocDirPath: string;
   readonly shareDirPath: string;
+  readonly onDisk = true;
   readonly #root: string;
   readonly #logger: Logger;
   readonly #clock: Clock | undefined;
@@ -75,7 +89,11 @@ class LocalAllocDir implements AllocDir {
       mounter: o.mounter ?? createSystemMounter(),
       owner: () => (this.#context.asRoot ? nobody() : Promise.resolve(undefined)),
     };
-    this.#files = new LocalFileApi(this.allocDirPath, () => this.#ended.signal);
+    this.#files = new LocalFileApi({
+      path: this.allocDirPath,
+      ended: () => this.#ended.signal,
+      clock: o.clock,
+    });
   }
 
   get state(): AllocDirState {
@@ -108,6 +126,27 @@ class LocalAllocDir implements AllocDir {
     });
   }
 
+  move(other: MoveSource, taskNames: readonly string[], o: MoveOptions = {}): Promise<MoveReport> {
+    return this.#alone(async () => {
+      if (this.#state !== "built") {
+        throw new AllocDirError(
+          "NOT_BUILT",
+          `unable to move to ${JSON.stringify(this.allocId)} - alloc dir is not built`,
+          "",
+        );
+      }
+      for (const name of taskNames) checkTaskName(name);
+      const target = {
+        root: this.#root,
+        allocId: this.allocId,
+        shareDirPath: this.shareDirPath,
+        localDirOf: (task: string) => join(this.allocDirPath, task, "local"),
+        owner: await this.#context.owner(),
+      };
+      return moveDisk(other, target, taskNames, o);
+    });
+  }
+
   unmountAll(): Promise<void> {
     return this.#alone(() => this.#sweepMounts());
   }
@@ -116,7 +155,9 @@ class LocalAllocDir implements AllocDir {
     return this.#alone(async () => {
       if (this.#state === "destroyed") return;
       this.#state = "destroying";
-      this.#ended.abort(new AllocDirError("DESTROYED", "the allocation directory was destroyed", ""));
+      const reason = new AllocDirError("DESTROYED", "the allocation directory was destroyed", "");
+      this.#ended.abort(reason);
+      this.#files.hub.end(reason);
       await this.#sweepMounts();
       const doomed = join(
         this.#root,
@@ -146,12 +187,41 @@ class LocalAllocDir implements AllocDir {
     return this.#files.stat(path);
   }
 
-  readAt(path: string, offset: number): Promise<FileReader> {
-    return this.#files.readAt(path, offset);
+  readAt(
+    path: string,
+    offset: number | bigint,
+    o?: { readonly limit?: number; readonly signal?: AbortSignal },
+  ): Promise<FileReader> {
+    return this.#files.readAt(path, offset, o);
   }
 
   identify(path: string): Promise<{ readonly identity: string; readonly size: number } | undefined> {
     return this.#files.identify(path);
+  }
+
+  changeEvents(path: string, curOffset: number, o: { readonly signal: AbortSignal }): AsyncIterable<FileChange> {
+    return this.#files.changeEvents(path, curOffset, o);
+  }
+
+  blockUntilExists(path: string, o: { readonly signal: AbortSignal }): Promise<void> {
+    return this.#files.blockUntilExists(path, o);
+  }
+
+  snapshot(out: Writable, o: { readonly signal?: AbortSignal } = {}): Promise<SnapshotReport> {
+    const base = this.allocDirPath;
+    const tasks = [...this.#tasks.keys()].sort();
+    const request: ArchiveRequest = {
+      allocId: this.allocId,
+      roots: [
+        { name: "alloc/data", base, below: ["alloc", "data"] },
+        ...tasks.map((task) => ({ name: `${task}/local`, base, below: [task, "local"] })),
+      ],
+      secrets: [],
+      taskParents: [base],
+    };
+    return writeSnapshot(request, out, {
+      signals: [this.#ended.signal, ...(o.signal === undefined ? [] : [o.signal])],
+    });
   }
 
   /** build, destroy and unmountAll of one allocation never overlap. */

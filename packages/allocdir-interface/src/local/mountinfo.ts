@@ -25,6 +25,13 @@ export function parseMountinfo(text: string, below: string): MountEntry[] {
   return entries;
 }
 
+/** Options of the mounts on exactly this directory, the topmost last. */
+export function mountOptions(text: string, target: string): string[][] {
+  const wanted = escaped(target);
+  const fields = text.split("\n").map((line) => line.split(" "));
+  return fields.filter((line) => line[4] === wanted).map((line) => (line[5] ?? "").split(","));
+}
+
 /** The mounts at or below a directory, in this process's namespace. */
 export const readMountinfo = async (below: string): Promise<MountEntry[]> =>
   parseMountinfo(await readFile("/proc/self/mountinfo", "utf8"), below);

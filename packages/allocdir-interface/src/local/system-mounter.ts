@@ -1,7 +1,10 @@
 import { execFile } from "node:child_process";
 import type { Mounter } from "../mounter.ts";
-import { readMountinfo } from "./mountinfo.ts";
+import { constants, closeSync, openSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { mountOptions, readMountinfo } from "./mountinfo.ts";
 
+const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 const TIMEOUT_MS = 10_000;
 
 /** Runs a program; rejects with code EBUSY when it says that the target is busy. */
@@ -36,6 +39,35 @@ export function createSystemMounter(run: RunProgram = runProgram): Mounter {
       await mount(`noexec,size=${sizeMB}m,noswap`).catch(() => mount(`noexec,size=${sizeMB}m`));
     },
     unmount: (target, o) => run("umount", [...(o?.lazy ? ["-l"] : []), target]),
+    bind: (source, target, o) => bind(run, source, target, o?.readOnly === true),
     list: readMountinfo,
   };
 }
+
+/** The kernel ignores flags of the first bind: they are set by a second call, and looked at afterwards. */
+async function bind(run: RunProgram, source: string, target: string, readOnly: boolean): Promise<void> {
+  const wanted = ["nosuid", "noatime", ...(readOnly ? ["ro"] : [])];
+  const before = (await optionsOf(target)).length;
+  // The directory itself and no name, which a task might turn into a link: programs that resolve names again are caught below.
+  const fd = openSync(target, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  try {
+    const place = `/proc/${process.pid}/fd/${fd}`;
+    await run("mount", ["-c", "-o", "bind", source, place]).catch(() => run("mount", ["-o", "bind", source, place]));
+  } finally {
+    closeSync(fd);
+  }
+  const made = await optionsOf(target);
+  if (made.length !== before + 1) throw new Error(`mount: nothing was mounted on ${target}`);
+  try {
+    await run("mount", ["-o", `remount,bind,${wanted.join(",")}`, target]);
+    const options = (await optionsOf(target)).at(-1) ?? [];
+    const missing = wanted.filter((flag) => !options.includes(flag));
+    if (missing.length > 0) throw new Error(`mount: ${missing.join()} did not take effect on ${target}`);
+  } catch (reason) {
+    await run("umount", [target]);
+    throw reason;
+  }
+}
+
+const optionsOf = async (target: string): Promise<string[][]> =>
+  mountOptions(await readFile("/proc/self/mountinfo", "utf8"), target);

@@ -93,7 +93,7 @@ async function stream(context: ApiContext, request: ApiRequest): Promise<ApiResu
     contentType: "text/plain; charset=utf-8",
     plain: false,
     follow: wanted.follow,
-    frames: (signal) => streamFile(fs, wanted, { signal, clock: context.clock }),
+    frames: (signal) => streamFile(fs, wanted, { signal }),
   });
 }
 
