@@ -1,0 +1,3 @@
+import { project } from "@outrider/build-config/vitest";
+
+export default project("driver-windowed");
