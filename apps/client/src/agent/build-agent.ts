@@ -12,6 +12,7 @@ import type { DriverCommand } from "../driver/driver-process.ts";
 import {
   allResources,
   createHttpServer,
+  FairTurns,
   DEFAULT_WAITING_LIMITS,
   WaitingQueries,
   type ApiContext,
@@ -94,7 +95,14 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
     rules: createJobRules({ drivers: () => drivers.names, region: config.region }),
   });
   const mounter = createNativeMounter(logger);
-  const waiting = new WaitingQueries({ limits: DEFAULT_WAITING_LIMITS, feed: server.state.feed, clock, random });
+  const turns = new FairTurns(clock);
+  const waiting = new WaitingQueries({
+    limits: DEFAULT_WAITING_LIMITS,
+    feed: server.state.feed,
+    clock,
+    random,
+    turns,
+  });
 
   let node: NodeClient | undefined;
   const context: ApiContext = {
@@ -125,6 +133,7 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
     region: config.region,
     resources: allResources(context),
     waiting,
+    turns,
     logger,
   });
 

@@ -59,7 +59,14 @@ export async function answerQuery<T>(
   read: () => Snapshot<T>,
 ): Promise<ApiResult> {
   const { index, waitMs } = request.query;
-  const result = await context.waiting.answer(read, { tables, index, waitMs, signal: request.signal });
+  const result = await context.waiting.answer(read, {
+    tables,
+    newest: () => tableIndex(context, ...tables),
+    index,
+    waitMs,
+    signal: request.signal,
+    client: request.reply.raw.socket ?? undefined,
+  });
   if (result.value === undefined) {
     throw new HttpError(404, missing, {
       "x-nomad-index": String(Math.max(1, result.index)),

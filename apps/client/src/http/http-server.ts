@@ -7,6 +7,8 @@ import { OutriderError, type Logger } from "@outrider/foundation";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { ApiMethod, ApiRequest, ApiResult, Resource } from "./api-types.ts";
 import { answerBrokenRequest, toPathError, writeError, type ParserError } from "./broken-request.ts";
+import { Connections, DEFAULT_CONNECTION_LIMITS, type ConnectionLimits } from "./connections.ts";
+import type { FairTurns } from "./fair-turns.ts";
 import { HttpError, toHttpError } from "./http-error.ts";
 import { Params, parseQueryOptions } from "./query-options.ts";
 import { guardRequest, type GuardOptions } from "./request-guard.ts";
@@ -18,6 +20,8 @@ const GZIP_ABOVE_BYTES = 1024;
 const DEFAULT_BODY_LIMIT = 65_536;
 /** Longest request line with all headers: a command to run in a task travels in the path. */
 const MAX_HEADER_BYTES = 65_536;
+/** New connections that may wait for the event loop: more than that are heard of only a second later, when the client tries again. */
+const BACKLOG = 4096;
 /** Methods that reach a resource, which refuses what it does not have. */
 const METHODS = ["GET", "HEAD", "PUT", "POST", "DELETE", "PATCH", "OPTIONS"];
 /** Longest unix socket path of Linux. */
@@ -36,13 +40,16 @@ export interface HttpServerOptions {
   readonly logger: Logger;
   /** Times of slow clients, ms. */
   readonly timeouts?: { readonly headersMs?: number; readonly requestMs?: number };
-  readonly maxConnections?: number;
+  readonly connections?: ConnectionLimits;
+  /** Shared with whoever else works for requests; without, requests are worked on as they come. */
+  readonly turns?: FairTurns;
 }
 
 /** The HTTP API. */
 export class HttpServer {
   readonly app: FastifyInstance;
   readonly #o: HttpServerOptions;
+  readonly #connections: Connections;
   #address = "";
 
   constructor(o: HttpServerOptions) {
@@ -52,8 +59,8 @@ export class HttpServer {
       forceCloseConnections: true,
       bodyLimit: DEFAULT_BODY_LIMIT,
       routerOptions: { maxParamLength: 1024, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
-      frameworkErrors: (reason, _request, reply) => sendError(reply, toPathError(reason)),
-      clientErrorHandler: (reason, socket) => answerBrokenRequest(reason as ParserError, socket as Socket),
+      frameworkErrors: (reason, _request, reply) => void sendError(reply, toPathError(reason)),
+      clientErrorHandler: (reason, socket) => answerBrokenRequest(reason as unknown as ParserError, socket as Socket),
       requestTimeout: o.timeouts?.requestMs ?? 30_000,
       keepAliveTimeout: 65_000,
       connectionTimeout: 0,
@@ -68,7 +75,9 @@ export class HttpServer {
     });
     // A client that closes its half after the request still wants the answer.
     (this.app.server as unknown as { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
-    this.app.server.maxConnections = o.maxConnections ?? 4096;
+    this.#connections = new Connections(o.connections ?? DEFAULT_CONNECTION_LIMITS);
+    this.#connections.watch(this.app.server);
+    this.app.server.on("connection", () => o.turns?.connected());
     this.#configure();
   }
 
@@ -98,7 +107,7 @@ export class HttpServer {
 
   async #listenTcp(host: string, port: number): Promise<void> {
     try {
-      await this.app.listen({ host, port });
+      await this.app.listen({ host, port, backlog: BACKLOG });
     } catch (reason) {
       const code = (reason as NodeJS.ErrnoException).code;
       if (code === "EADDRINUSE") {
@@ -131,7 +140,7 @@ export class HttpServer {
     await rm(path, { force: true });
     const before = process.umask(0o177);
     try {
-      await this.app.listen({ path });
+      await this.app.listen({ path, backlog: BACKLOG });
     } finally {
       process.umask(before);
     }
@@ -144,11 +153,16 @@ export class HttpServer {
     app.removeAllContentTypeParsers();
     // Nomad takes JSON under any type, also curl's default one.
     app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
-    app.addHook("onRequest", async (request) => {
-      guardRequest(
-        { method: request.method, headers: request.headers },
-        { ...this.#o.guard, unixSocket: "unixSocket" in this.#o.bind },
-      );
+    const guard = { ...this.#o.guard, unixSocket: "unixSocket" in this.#o.bind };
+    app.addHook("onRequest", (request, _reply, done) => {
+      try {
+        guardRequest({ method: request.method, headers: request.headers }, guard);
+      } catch (reason) {
+        return done(reason as Error);
+      }
+      const { turns } = this.#o;
+      if (turns === undefined) return done();
+      turns.enter(this.#connections.asked(request.raw.socket), done);
     });
     // Nobody tunnels through this server.
     app.server.on("connect", (_request, socket) => writeError(socket as Socket, 405, "Invalid method"));

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { jobBody, ServerHarness } from "../server/harness.ts";
+import { WaitingQueries } from "../../src/http/index.ts";
 import { HttpHarness, type Answer } from "./harness.ts";
 
 let h: ServerHarness;
@@ -78,6 +79,74 @@ describe("blocking queries", () => {
     await turn();
     await h.clock.advance(2000);
     expect((await again).status).toBe(200);
+  });
+
+  it("give their place to a newcomer once they have waited a while, oldest first, with the answer that time is over", async () => {
+    const now = index(await api.get("/v1/nodes"));
+    const done: number[] = [];
+    const ask = (n: number): Promise<Answer> =>
+      api.get(`/v1/nodes?index=${now}&wait=60s`).then((a) => {
+        done.push(n);
+        return a;
+      });
+    const first = ask(1);
+    await turn();
+    await h.clock.advance(600);
+    const second = ask(2);
+    await turn();
+    await h.clock.advance(600);
+    const third = ask(3);
+    const answer = await first;
+    expect([answer.status, index(answer), done]).toEqual([200, now, [1]]);
+    // The oldest has waited 600 ms now: nobody's place is free.
+    expect((await api.get(`/v1/nodes?index=${now}&wait=60s`)).status).toBe(429);
+    expect(api.waiting.size).toBe(2);
+    await h.clock.advance(70_000);
+    await Promise.all([second, third]);
+    expect(api.waiting.size).toBe(0);
+  });
+
+  it("are bounded for each connection, too", async () => {
+    const wide = new WaitingQueries({
+      limits: { queries: 100, streams: 1 },
+      feed: h.server.state.feed,
+      clock: h.clock,
+      random: () => 0,
+    });
+    const gone = new AbortController();
+    const client = {};
+    const ask = (): Promise<unknown> =>
+      wide.answer(() => ({ index: 5 }), {
+        newest: () => 5,
+        tables: ["nodes"],
+        index: 5,
+        waitMs: 60_000,
+        signal: gone.signal,
+        client,
+      });
+    const waiting = [ask(), ask(), ask(), ask()];
+    await expect(ask()).rejects.toThrow("queries of this connection wait");
+    gone.abort();
+    await Promise.all(waiting);
+    expect(wide.size).toBe(0);
+  });
+
+  it("do not read what cannot have changed", async () => {
+    let reads = 0;
+    let newest = 5;
+    const gone = new AbortController();
+    const pending = api.waiting.answer(() => ({ index: newest, reads: ++reads }), {
+      newest: () => newest,
+      tables: ["nodes"],
+      index: 5,
+      waitMs: 60_000,
+      signal: gone.signal,
+    });
+    await turn();
+    expect(reads).toBe(0);
+    newest = 6;
+    h.server.state.feed.publish(["nodes"], [], 6);
+    expect(await pending).toEqual({ index: 6, reads: 1 });
   });
 
   it("end when the server ends", async () => {

@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { jobBody, ServerHarness } from "../server/harness.ts";
+import { systemClock } from "@outrider/backoff";
+import { FairTurns } from "../../src/http/index.ts";
 import { HttpHarness } from "./harness.ts";
 
 let h: ServerHarness;
@@ -14,7 +16,7 @@ beforeEach(async () => {
   api = new HttpHarness(h, {
     realTime: true,
     limits: { queries: 64, streams: 4 },
-    server: { timeouts: { headersMs: 600, requestMs: 900 } },
+    server: { timeouts: { headersMs: 600, requestMs: 900 }, turns: new FairTurns(systemClock) },
   });
   await api.http.listen();
 });
@@ -98,6 +100,44 @@ describe("clients over real sockets", () => {
     for (const socket of sockets) socket.destroy();
     await sleep(300);
     expect(h.server.state.feed.waiting).toBe(0);
+  });
+
+  it("cannot lock others out with connections that ask without end", async () => {
+    const sockets: Socket[] = [];
+    const ask = "GET /v1/jobs HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    for (let i = 0; i < 1500; i++) {
+      const socket = connect(api.http.port, "127.0.0.1");
+      socket.on("error", () => undefined);
+      socket.on("data", () => socket.write(ask));
+      socket.write(ask);
+      sockets.push(socket);
+    }
+    await sleep(1000);
+    const times: number[] = [];
+    for (let i = 0; i < 10; i++) {
+      const start = performance.now();
+      expect((await get("/v1/regions")).statusCode).toBe(200);
+      times.push(performance.now() - start);
+    }
+    for (const socket of sockets) socket.destroy();
+    // The crowd shares this process with the one who measures, and with the server.
+    expect(times.sort((a, b) => a - b)[5]).toBeLessThan(1500);
+  });
+
+  it("make room for others when they hold more connections than there may be", async () => {
+    const sockets: Socket[] = [];
+    for (let i = 0; i < 1200; i++) {
+      const socket = connect(api.http.port, "127.0.0.1");
+      socket.on("error", () => undefined);
+      // Half of them begin a request that they never finish.
+      if (i % 2 === 0) socket.write("GET /v1/jobs HTT");
+      sockets.push(socket);
+    }
+    await sleep(400);
+    expect((await get("/v1/regions")).statusCode).toBe(200);
+    await sleep(100);
+    expect(sockets.filter((s) => s.closed || s.destroyed).length).toBeGreaterThan(150);
+    for (const socket of sockets) socket.destroy();
   });
 
   it("follow a log live with heartbeats, and take nothing with them when they leave", async () => {

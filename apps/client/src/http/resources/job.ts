@@ -233,7 +233,7 @@ function versions(context: ApiContext, request: ApiRequest, id: string): Promise
 
 function submission(context: ApiContext, request: ApiRequest, id: string): Promise<ApiResult> {
   const version = request.params.integer("version");
-  return answerQuery(context, request, ["submissions"], "job source not found", () => {
+  return answerQuery(context, request, ["submissions", "jobs"], "job source not found", () => {
     const job = find(context, request, id);
     const row =
       job === undefined
