@@ -69,7 +69,7 @@ function install() {
 }
 
 /** A copy of the workspace without builds; links into the root's node_modules and among the packages stay links. */
-function copyWorkspace() {
+export function copyWorkspace() {
   const room = mkdtempSync(join(tmpdir(), "outrider-mutation-"));
   const skipped = new Set(["dist", "coverage", ".turbo", ".bin", ".vite", ".vite-temp", "temp", "reports"]);
   const filter = (from) =>

@@ -1,6 +1,6 @@
 // node scripts/nightly.mjs [part of a step's name …]: what takes too long for `npm test`, one step after the other, with a
 // summary at the end. The scripts of packages named *nightly* or *differential* (every time zone since 1972; the HCL parser
-// against the official one), then the mutation score of every package. Exit code 1 when a step fails or a score is below 80 %.
+// against the official one), then known faults that the tests must notice, then the mutation score of every package. Exit code 1 when a step fails or a score is below 80 %.
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -40,6 +40,7 @@ const scripts = packages.flatMap((name) => {
 });
 const steps = [
   ...scripts,
+  { name: "known faults", run: () => runScript(join(root, "scripts/known-faults.mjs")) },
   ...packages.map((name) => ({ name: `mutation ${name}`, run: () => runMutation(name) })),
 ].filter(({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
 if (steps.length === 0) throw new Error(`no step is named like ${wanted.join(", ")}`);

@@ -200,7 +200,7 @@ async function size(): Promise<void> {
       conditions: ["@outrider/source"],
       external: ["node:*"],
     });
-    return gzipSync((outputFiles[0] as { contents: Uint8Array }).contents, { level: 9 }).length / 1024;
+    return gzipSync((outputFiles[0] as { contents: Uint8Array }).contents, { level: 9 }).length / 1000;
   };
   const theirs = await measure('export { default } from "p-retry"');
   report({
@@ -208,7 +208,7 @@ async function size(): Promise<void> {
     ours: await measure('export { backoff } from "@outrider/backoff"'),
     peer: "bound",
     theirs: 0.5,
-    unit: "KiB gzip",
+    unit: "kB gzip",
     goal: "ratio <= 1",
   });
   report({
@@ -216,7 +216,7 @@ async function size(): Promise<void> {
     ours: await measure('export * from "@outrider/backoff"'),
     peer: "bound",
     theirs: 2.5,
-    unit: "KiB gzip",
+    unit: "kB gzip",
     goal: "ratio <= 1",
   });
   report({
@@ -224,7 +224,7 @@ async function size(): Promise<void> {
     ours: await measure('export { retry } from "@outrider/backoff"'),
     peer: peer("p-retry"),
     theirs,
-    unit: "KiB gzip",
+    unit: "kB gzip",
     goal: "-",
   });
 }

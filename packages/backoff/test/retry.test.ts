@@ -293,7 +293,13 @@ describe("retry", () => {
     await expect(retry(failing, { ...numbers, maxElapsed })).rejects.toMatchObject({ field: "maxElapsed" });
   });
 
-  it("retries 100,000 times in constant memory (tim-kos/node-retry#5)", async () => {
+  it("takes Infinity for maxAttempts", async () => {
+    let calls = 0;
+    const options = { ...numbers, clock: instantClock(), maxAttempts: Infinity };
+    expect(await retry(() => (++calls <= 50 ? failing() : calls), options)).toBe(51);
+  });
+
+  it("retries 100,000 times, without a limit by default and in constant memory (tim-kos/node-retry#5)", async () => {
     const clock = { ...instantClock(), setTimeout: (fn: () => void): unknown => queueMicrotask(fn) };
     const before = process.memoryUsage().heapUsed;
     let calls = 0;
@@ -301,7 +307,6 @@ describe("retry", () => {
       base: 1,
       limit: 10,
       clock,
-      maxAttempts: Infinity,
     });
     expect(result).toBe(100_001);
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(100 * 2 ** 20);
