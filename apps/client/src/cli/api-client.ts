@@ -1,7 +1,12 @@
 import { request as httpRequest, type ClientRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { createGunzip } from "node:zlib";
+import { sleep, systemClock, type Clock } from "@outrider/backoff";
 import type { Readable } from "node:stream";
+
+/** How often a crowded agent is asked again, and how long apart at most. */
+const MAX_TRIES = 10;
+const MAX_RETRY_S = 10;
 
 /** Where and as whom the commands talk. */
 export interface ApiTarget {
@@ -10,8 +15,10 @@ export interface ApiTarget {
   readonly region?: string;
   readonly namespace?: string;
   readonly token?: string;
+  /** `user:password` for a proxy that asks for it. */
+  readonly auth?: string;
   readonly tls?: {
-    readonly ca?: Buffer;
+    readonly ca?: Buffer[];
     readonly cert?: Buffer;
     readonly key?: Buffer;
     readonly servername?: string;
@@ -49,17 +56,28 @@ export interface CallOptions {
   readonly bare?: boolean;
 }
 
+/** A websocket's address and credentials. */
+export interface WebsocketTarget {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly tls: NonNullable<ApiTarget["tls"]>;
+  readonly auth?: string;
+  readonly socketPath?: string;
+}
+
 /** Talks Nomad's HTTP API; knows nothing of any room of the agent. */
 export class ApiClient {
   readonly target: ApiTarget;
+  readonly #clock: Clock;
 
-  constructor(target: ApiTarget) {
+  constructor(target: ApiTarget, clock: Clock = systemClock) {
     this.target = target;
+    this.#clock = clock;
   }
 
   /** The same identity at another address (a node's own). */
   at(address: string): ApiClient {
-    return new ApiClient({ ...this.target, address });
+    return new ApiClient({ ...this.target, address }, this.#clock);
   }
 
   async get<T>(path: string, query?: Query, signal?: AbortSignal): Promise<ApiAnswer<T>> {
@@ -82,7 +100,13 @@ export class ApiClient {
   }
 
   async #json<T>(method: string, path: string, o: CallOptions): Promise<ApiAnswer<T>> {
-    const answer = await this.#send(method, path, o);
+    let answer = await this.#send(method, path, o);
+    // An agent that is crowded says when to come again. Only questions are repeated.
+    for (let tries = 0; method === "GET" && answer.statusCode === 429 && tries < MAX_TRIES; tries++) {
+      answer.resume();
+      await sleep(retryAfterMs(answer), { ...(o.signal ? { signal: o.signal } : {}), clock: this.#clock });
+      answer = await this.#send(method, path, o);
+    }
     if (answer.statusCode !== 200) throw await refused(answer);
     const text = await textOf(decoded(answer));
     let value: T;
@@ -94,25 +118,41 @@ export class ApiClient {
     return { value, index: Number(answer.headers["x-nomad-index"] ?? 0) };
   }
 
-  #send(method: string, path: string, o: CallOptions): Promise<IncomingMessage> {
-    const { address, region, namespace, token, tls } = this.target;
+  /** Where a websocket of this path is, with everything that the connection needs. */
+  websocket(path: string, query: Query): WebsocketTarget {
+    const { url, unix } = this.#url(path, { query });
+    const { token, tls, auth } = this.target;
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    return {
+      url,
+      headers: token ? { "x-nomad-token": token } : {},
+      tls: tls ?? {},
+      ...(auth === undefined ? {} : { auth }),
+      ...(unix === undefined ? {} : { socketPath: unix }),
+    };
+  }
+
+  #url(path: string, o: CallOptions): { readonly url: URL; readonly unix: string | undefined } {
+    const { address, region, namespace, token } = this.target;
     const unix = address.startsWith("unix://") ? address.slice(7) : undefined;
     let url: URL;
     try {
       url = new URL(path, unix === undefined ? address : "http://127.0.0.1");
     } catch (cause) {
-      return Promise.reject(
-        new ApiError(`the address ${JSON.stringify(address)} is not a URL`, undefined, "", { cause }),
-      );
+      throw new ApiError(`the address ${JSON.stringify(address)} is not a URL`, undefined, "", { cause });
     }
     if (url.protocol !== "http:" && url.protocol !== "https:")
-      return Promise.reject(
-        new ApiError(`the address ${JSON.stringify(address)} is none of http, https and unix`, undefined, ""),
-      );
+      throw new ApiError(`the address ${JSON.stringify(address)} is none of http, https and unix`, undefined, "");
     if (token !== undefined && /[^\x20-\x7e]/.test(token))
-      return Promise.reject(new ApiError("the token holds characters that no token has", undefined, ""));
+      throw new ApiError("the token holds characters that no token has", undefined, "");
     const query = { ...(region ? { region } : {}), ...(namespace && !o.bare ? { namespace } : {}), ...o.query };
     for (const [key, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(key, String(value));
+    return { url, unix };
+  }
+
+  async #send(method: string, path: string, o: CallOptions): Promise<IncomingMessage> {
+    const { address, token, auth, tls } = this.target;
+    const { url, unix } = this.#url(path, o);
     const payload = o.body === undefined ? undefined : Buffer.from(JSON.stringify(o.body));
     const options: RequestOptions = {
       method,
@@ -122,6 +162,7 @@ export class ApiClient {
         ...(payload ? { "content-type": "application/json", "content-length": payload.length } : {}),
       },
       ...(unix === undefined ? {} : { socketPath: unix }),
+      ...(auth === undefined ? {} : { auth }),
       ...(o.signal ? { signal: o.signal } : {}),
     };
     return new Promise((resolve, reject) => {
@@ -137,6 +178,11 @@ export class ApiClient {
       request.end(payload);
     });
   }
+}
+
+function retryAfterMs(answer: IncomingMessage): number {
+  const seconds = Number(answer.headers["retry-after"] ?? 1);
+  return Math.min(Number.isFinite(seconds) && seconds > 0 ? seconds : 1, MAX_RETRY_S) * 1000;
 }
 
 function decoded(answer: IncomingMessage): Readable {

@@ -1,7 +1,18 @@
-import { readFileSync } from "node:fs";
 import type { Clock } from "@outrider/backoff";
-import { ApiClient, type ApiTarget } from "./api-client.ts";
+import { ApiClient } from "./api-client.ts";
 import type { FlagSpec, ParsedFlags } from "./go-flags.ts";
+import { ignoredPath, targetOf } from "./target.ts";
+
+export { CommandError } from "./target.ts";
+
+/** A terminal on which somebody sits. */
+export interface UserTerminal {
+  /** Keys come one by one and mean nothing to the terminal itself, or lines as usual. */
+  setRaw(raw: boolean): void;
+  size(): { readonly height: number; readonly width: number };
+  /** Calls back after every change of the window; gives how to stop. */
+  onResize(changed: () => void): () => void;
+}
 
 /** Everything a command may touch of the outside. */
 export interface CommandContext {
@@ -11,6 +22,8 @@ export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly clock: Clock;
+  /** The user's terminal, when both input and output are one. */
+  readonly terminal?: UserTerminal | undefined;
   /** Aborted by SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
 }
@@ -38,45 +51,17 @@ export const CLIENT_FLAGS: FlagSpec = {
   "no-color": "bool",
   "force-color": "bool",
   "ca-cert": "string",
+  "ca-path": "string",
   "client-cert": "string",
   "client-key": "string",
   "tls-server-name": "string",
   "tls-skip-verify": "bool",
 };
 
-/** Address when neither flag nor NOMAD_ADDR names one. */
-export const DEFAULT_ADDRESS = "http://127.0.0.1:4646";
-
-/** The agent that flags and environment name. A flag wins over a variable. */
-export function targetOf(flags: ParsedFlags, env: CommandContext["env"]): ApiTarget {
-  const pick = (flag: string, variable: string): string =>
-    flags.has(flag) ? flags.string(flag) : (env[variable] ?? "");
-  const file = (path: string): Buffer | undefined => (path === "" ? undefined : readFileSync(path));
-  const ca = file(pick("ca-cert", "NOMAD_CACERT"));
-  const cert = file(pick("client-cert", "NOMAD_CLIENT_CERT"));
-  const key = file(pick("client-key", "NOMAD_CLIENT_KEY"));
-  const servername = pick("tls-server-name", "NOMAD_TLS_SERVER_NAME");
-  const skip = flags.bool("tls-skip-verify") || /^(1|t|true)$/i.test(env["NOMAD_SKIP_VERIFY"] ?? "");
-  return {
-    address: pick("address", "NOMAD_ADDR") || DEFAULT_ADDRESS,
-    region: pick("region", "NOMAD_REGION"),
-    namespace: pick("namespace", "NOMAD_NAMESPACE"),
-    token: pick("token", "NOMAD_TOKEN"),
-    tls: {
-      ...(ca ? { ca } : {}),
-      ...(cert ? { cert } : {}),
-      ...(key ? { key } : {}),
-      ...(servername ? { servername } : {}),
-      ...(skip ? { rejectUnauthorized: false } : {}),
-    },
-  };
-}
-
 /** The client of a command's flags and environment. */
-export const clientOf = (context: CommandContext, flags: ParsedFlags): ApiClient =>
-  new ApiClient(targetOf(flags, context.env));
-
-/** A failure that the command has worded itself; the program prints it and exits 1. */
-export class CommandError extends Error {
-  readonly code = "ERR_OUTRIDER_CLI_COMMAND";
+export function clientOf(context: CommandContext, flags: ParsedFlags): ApiClient {
+  const target = targetOf(flags, context.env);
+  const ignored = ignoredPath(target.address);
+  if (ignored !== "") context.stderr.write(`Note: the path ${JSON.stringify(ignored)} of the address is not used.\n`);
+  return new ApiClient(target, context.clock);
 }

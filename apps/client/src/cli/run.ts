@@ -10,7 +10,7 @@ const CLIENT_USAGE = `
   -address <url>     The agent (default http://127.0.0.1:4646; unix:///path for a socket; NOMAD_ADDR)
   -namespace <name>  (NOMAD_NAMESPACE)          -region <name>  (NOMAD_REGION)
   -token <secret>    (NOMAD_TOKEN)              -no-color, -force-color
-  -ca-cert, -client-cert, -client-key, -tls-server-name, -tls-skip-verify`;
+  -ca-cert, -ca-path, -client-cert, -client-key, -tls-server-name, -tls-skip-verify`;
 
 /** Finds the command that the first words name and runs it. Gives the exit code; writes every failure as one message. */
 export async function runCommand(

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { ApiClient } from "../../src/cli/api-client.ts";
 import type { CommandContext } from "../../src/cli/command.ts";
 import { COMMANDS } from "../../src/cli/index.ts";
 import { runCommand } from "../../src/cli/run.ts";
@@ -67,9 +68,76 @@ describe("the program", () => {
     });
     expect(plain.err).not.toContain("\u001b");
     expect((await cli(["job", "status"], { env: { ...env, NO_COLOR: "1" }, tty: true })).err).not.toContain("\u001b");
-    expect((await cli(["job", "status", "-address=nonsense"])).err).toContain('"nonsense" is not a URL');
-    expect((await cli(["job", "status", "-address=ftp://x"])).err).toMatch(/^the address "ftp:\/\/x" is none .*\n$/);
+    for (const address of ["nonsense", "ftp://x", "127.0.0.1:4646", "localhost:4646", "unix://", "http://[::1"])
+      expect(await cli(["job", "status", `-address=${address}`])).toMatchObject({
+        code: 1,
+        err: `the address ${JSON.stringify(address)} is no URL of an agent: it begins with http://, https:// or unix:// (-address, NOMAD_ADDR)\n`,
+      });
     expect((await cli(["job", "status", "-token=a\nb"])).err).toBe("the token holds characters that no token has\n");
+  });
+
+  it("says which option names a file that it cannot read", async () => {
+    for (const [variable, flag] of [
+      ["NOMAD_CACERT", "ca-cert"],
+      ["NOMAD_CAPATH", "ca-path"],
+      ["NOMAD_CLIENT_KEY", "client-key"],
+    ])
+      expect(await cli(["job", "status"], { env: { [variable as string]: "/nowhere" } })).toMatchObject({
+        code: 1,
+        err: `-${flag} (${variable}): cannot read "/nowhere": it does not exist\n`,
+      });
+    expect((await cli(["job", "status", `-ca-cert=${dir}`])).err).toContain("EISDIR");
+    writeFileSync(join(dir, "cert.pem"), "");
+    expect((await cli(["job", "status", "-client-cert", join(dir, "cert.pem")])).err).toContain("together");
+  });
+
+  it("takes what the environment names to the agent, leaves the path of an address out, and says so", async () => {
+    const seen: unknown[] = [];
+    const server = createServer((request, response) => {
+      seen.push([request.url, request.headers["x-nomad-token"], request.headers["authorization"]]);
+      response.end("[]");
+    }).listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    const { port } = server.address() as { port: number };
+    const env = {
+      NOMAD_ADDR: `http://127.0.0.1:${port}/prefix/`,
+      NOMAD_TOKEN: "secret",
+      NOMAD_NAMESPACE: "n",
+      NOMAD_REGION: "r",
+      NOMAD_HTTP_AUTH: "user:word",
+      NOMAD_SKIP_VERIFY: "true",
+      NOMAD_TLS_SERVER_NAME: "name",
+      NOMAD_CAPATH: mkdtempSync(join(dir, "ca-")),
+    };
+    writeFileSync(join(env.NOMAD_CAPATH, "a.pem"), "");
+    expect(await cli(["job", "status"], { env })).toEqual({
+      code: 0,
+      out: "No running jobs\n",
+      err: 'Note: the path "/prefix/" of the address is not used.\n',
+    });
+    expect(seen).toEqual([["/v1/jobs?region=r&namespace=n", "secret", "Basic dXNlcjp3b3Jk"]]);
+    expect((await cli(["job", "status"], { env: { NOMAD_ADDR: `HTTP://127.0.0.1:${port}/` } })).err).toBe("");
+    server.close();
+  });
+
+  it("asks a crowded agent again when it says so, but not for ever", async () => {
+    let asked = 0;
+    let refusals = 2;
+    const server = createServer((_request, response) => {
+      asked += 1;
+      if (asked <= refusals) response.writeHead(429, { "retry-after": "0.01" }).end("later");
+      else response.end("[]");
+    }).listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    const address = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+    const client = new ApiClient({ address });
+    expect((await client.get("/v1/jobs")).value).toEqual([]);
+    expect(asked).toBe(3);
+    refusals = Number.POSITIVE_INFINITY;
+    await expect(client.get("/v1/jobs")).rejects.toThrow("Unexpected response code: 429 (later)");
+    await expect(client.put("/v1/jobs", {})).rejects.toThrow("429");
+    expect(asked).toBe(3 + 11 + 1);
+    server.close();
   });
 
   it("talks over a unix socket, with the token", async () => {
