@@ -2,8 +2,8 @@
 import type { NativeLogIo, ReadinessPoller } from "@outrider/allocdir-interface/logs";
 import type { Logger } from "@outrider/foundation";
 import { closeSync, writeSync } from "node:fs";
-import { createRequire } from "node:module";
 import { constants } from "node:os";
+import { type Koffi, loadKoffi, type NativeFunction } from "./load-koffi.ts";
 
 const SPLICE_F_NONBLOCK = 2;
 const O_NONBLOCK_CLOEXEC = 0o2004000;
@@ -15,21 +15,12 @@ const EPOLL_CLOEXEC = 0o2000000;
 const MAX_EVENTS = 64;
 const POLL_MS = 1_000;
 
-type NativeFunction = ((...args: unknown[]) => number) & { async(...args: unknown[]): void };
-
-interface Koffi {
-  load(path: string | null): { func(prototype: string): NativeFunction };
-  errno(): number;
-}
-
 const errnoNames = new Map(Object.entries(constants.errno).map(([name, number]) => [number, name]));
 
 /** Loads koffi and binds the calls; `undefined`, with a line in the log, where it is not available. */
 export function loadNativeIo(logger: Logger): NativeLogIo | undefined {
   try {
-    // eslint-disable-next-line typescript/no-unsafe-type-assertion -- koffi's own types pull in far more than these two functions
-    const koffi = createRequire(import.meta.url)("koffi") as Koffi;
-    return new KoffiIo(koffi);
+    return new KoffiIo(loadKoffi());
   } catch (reason) {
     logger.info(
       { err: reason },

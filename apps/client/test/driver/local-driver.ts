@@ -8,6 +8,7 @@ import { type CgroupMounts, findCgroups } from "../../src/driver/process-driver/
 import { findHostTools, type HostTools } from "../../src/driver/process-driver/host-tools.ts";
 import { readBootId } from "../../src/driver/process-driver/identity.ts";
 import { ProcessDriver } from "../../src/driver/process-driver/process-driver.ts";
+import { createShimSpawner, type ShimSpawner } from "../../src/driver/process-driver/shim-spawner.ts";
 import { Supervisor } from "../../src/driver/process-driver/supervisor.ts";
 import { TaskStats } from "../../src/driver/process-driver/task-stats.ts";
 import { TaskStore } from "../../src/driver/process-driver/task-store.ts";
@@ -21,7 +22,9 @@ export interface LocalDriver {
   close(): void;
 }
 
-export function makeLocalDriver(o: { tools?: Partial<HostTools>; cgroups?: CgroupMounts } = {}): LocalDriver {
+export function makeLocalDriver(
+  o: { tools?: Partial<HostTools>; cgroups?: CgroupMounts; spawner?: ShimSpawner } = {},
+): LocalDriver {
   const folder = mkdtempSync(join(tmpdir(), "outrider-local-"));
   mkdirSync(folder, { recursive: true });
   const tools = { ...findHostTools(), ...o.tools };
@@ -32,6 +35,7 @@ export function makeLocalDriver(o: { tools?: Partial<HostTools>; cgroups?: Cgrou
       tools,
       cgroups,
       logs: { drain: async () => true, descriptor: () => undefined },
+      spawner: o.spawner ?? createShimSpawner(noopLogger),
       bootId: readBootId(),
       clock: systemClock,
       logger: noopLogger,

@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { alive, pause, until } from "./harness.ts";
+import { NodeSpawner } from "../../src/driver/process-driver/shim-spawner.ts";
 import { type LocalDriver, makeLocalDriver } from "./local-driver.ts";
 
 let local: LocalDriver;
@@ -61,6 +62,13 @@ describe.each(["/bin/bash", "/bin/busybox"])("a machine whose sh is %s", (path) 
       ].map(outcome),
     );
     expect(seen).toEqual(["0/0", "3/0", "137/0", "137/9", "130/2", "162/34", "5/0"]);
+  });
+});
+
+describe("a machine without a foreign function interface", () => {
+  it("starts tasks by Node itself", async () => {
+    local = makeLocalDriver({ spawner: new NodeSpawner() });
+    expect(await Promise.all(["exit 0", "exit 137", "kill -9 $$"].map(outcome))).toEqual(["0/0", "137/0", "137/9"]);
   });
 });
 

@@ -1,6 +1,5 @@
 /** From a task's configuration to a running shim. */
 import type { TaskConfig } from "@outrider/plugin-driver";
-import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, constants, fchownSync, fstatSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createGroup, MARKER, procsFiles } from "./group.ts";
@@ -14,8 +13,6 @@ import { META_VERSION } from "./task-store.ts";
 import type { LaunchCommand } from "./launch-plan.ts";
 
 const { O_NOFOLLOW, O_RDWR, O_WRONLY } = constants;
-/** The shim needs `sleep`-free POSIX only; its helpers are named absolutely. */
-const SHIM_PATH = "/usr/bin:/bin";
 
 /** All that is known before anything is made. */
 export interface LaunchPlan {
@@ -80,8 +77,8 @@ export class Launcher {
   }
 
   /** Spawns the shim when its turn has come. */
-  spawn(record: TaskRecord): Promise<ChildProcess> {
-    return this.#queue.add(() => this.#spawnNow(record));
+  spawn(record: TaskRecord, onExit: () => void): Promise<void> {
+    return this.#queue.add(() => this.#spawnNow(record, onExit));
   }
 
   /** The shim of a start that is under way. */
@@ -94,8 +91,8 @@ export class Launcher {
     this.#owners.delete(record);
   }
 
-  #spawnNow(record: TaskRecord): ChildProcess {
-    const { store, tools } = this.#options;
+  #spawnNow(record: TaskRecord, onExit: () => void): void {
+    const { store, tools, spawner } = this.#options;
     const uid = this.#owners.get(record)?.user?.uid;
     const fds: number[] = [];
     try {
@@ -103,17 +100,9 @@ export class Launcher {
       const paths = record.meta.fifos.map((fifo) => this.#outputPath(fifo));
       for (const path of paths) fds.push(this.#openOutput(path, O_RDWR, uid));
       for (const path of paths) fds.push(this.#openOutput(path, O_WRONLY, undefined));
-      const shim = spawn(tools.shell, [this.#shimScript, store.specPath(record.key)], {
-        detached: true,
-        env: { PATH: SHIM_PATH },
-        cwd: "/",
-        stdio: ["ignore", "ignore", "ignore", ...fds],
-      });
-      if (shim.pid === undefined) throw spawnFailure(shim);
-      const stat = readProcStat(shim.pid);
-      if (stat !== undefined) this.#early.set(record, { pid: shim.pid, startTime: stat.startTime });
-      shim.unref();
-      return shim;
+      const pid = spawner.spawn(tools.shell, [this.#shimScript, store.specPath(record.key)], fds, onExit);
+      const stat = readProcStat(pid);
+      if (stat !== undefined) this.#early.set(record, { pid, startTime: stat.startTime });
     } finally {
       for (const fd of fds) closeSync(fd);
     }
@@ -137,9 +126,4 @@ export class Launcher {
   groupName(key: string): string {
     return join(this.#stateName, key);
   }
-}
-
-function spawnFailure(shim: ChildProcess): Error {
-  shim.on("error", () => undefined);
-  return new Error("failed to launch command: the shell could not be spawned");
 }

@@ -16,6 +16,7 @@ import { EXIT_LOCKED, lockFolder } from "./lock.ts";
 import { LogRegistry } from "./log-registry.ts";
 import { ProcessDriver } from "./process-driver.ts";
 import { PROCESS_PROTOCOL } from "./process-protocol.ts";
+import { createShimSpawner } from "./shim-spawner.ts";
 import { serveOn } from "./serve-process.ts";
 import { DRIVER_SOCKET, openStateFolder, PROCESS_SOCKET } from "./state-folder.ts";
 import { TaskStats } from "./task-stats.ts";
@@ -52,7 +53,16 @@ export async function runDriver({ dataDir, build, logLevel }: DriverArguments): 
   const bootId = readBootId();
   const store = new TaskStore(folder.path);
   const registry = new LogRegistry(folder.path, collector, store.pool, logger);
-  const supervisor = new Supervisor({ store, tools, cgroups, logs: collector, bootId, clock, logger });
+  const supervisor = new Supervisor({
+    store,
+    tools,
+    cgroups,
+    logs: collector,
+    spawner: createShimSpawner(logger),
+    bootId,
+    clock,
+    logger,
+  });
   supervisor.watch();
   await registry.restore();
   supervisor.recover();

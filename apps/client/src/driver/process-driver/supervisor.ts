@@ -71,8 +71,7 @@ export class Supervisor {
     this.#records.set(key, record);
     try {
       await this.#endForerunners(record);
-      const shim = await this.#launcher.spawn(record);
-      shim.once("exit", () => this.#changed(key));
+      await this.#launcher.spawn(record, () => this.#changed(key));
       await this.#untilStarted(record);
       return record;
     } catch (reason) {
@@ -280,6 +279,7 @@ export class Supervisor {
   }
 
   #sweep(): void {
+    this.options.spawner.reap();
     for (const key of this.#records.keys()) this.#changed(key);
   }
 }
