@@ -16,6 +16,7 @@ const driver = defineDriver({
     /** How many greetings; 0 = without end. */
     times: schema.number().default(0),
   }),
+  capabilities: { exec: true },
   fingerprint: () => ({ attributes: { "driver.hello": { value: true } } }),
   start: (task, { name, greeting, every, times }) =>
     spawnProcess(task, {

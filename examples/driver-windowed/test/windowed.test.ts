@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ManualClock } from "@outrider/backoff/testing";
@@ -13,7 +13,7 @@ import {
   type TaskConfig,
   type TaskHandle,
 } from "@outrider/plugin-driver";
-import { encodeConfig } from "@outrider/plugin-driver/host";
+import { encodeConfig, processIdentity } from "@outrider/plugin-driver/host";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createWindowedDriver } from "../src/create-driver.ts";
 import type { InnerDriver } from "../src/inner-drivers.ts";
@@ -340,7 +340,7 @@ describe("after a restart of the plugin", () => {
     const killing = outer.killLeftovers?.(handle);
     await clock.advance(2_000);
     await killing;
-    await vi.waitFor(() => expect(() => readFileSync(`/proc/${keeper.process.pid}/cmdline`, "utf8")).toThrow("ENOENT"));
+    await vi.waitFor(() => expect(processIdentity(keeper.process.pid)).toBeUndefined());
   });
 });
 

@@ -147,7 +147,7 @@ describe("AutoMTLS", () => {
       const clientCertPem = env["PLUGIN_CLIENT_CERT"] as string;
       setImmediate(() => child.emit("spawn"));
       void createDriverServer(new MemoryDriver(), { socketPath, tls: { ...used, clientCertPem } }).then((server) => {
-        closers.push(server.close);
+        closers.push(() => server.close());
         child.stdout.write(`1|2|unix|${socketPath}|grpc|${announced.field}\n`);
       });
       return child.asChild();

@@ -7,6 +7,7 @@ export const shellDriver = () =>
   defineDriver({
     name: "shell",
     version: "0.1.0",
+    capabilities: { exec: true },
     taskConfig: schema.object({ script: schema.string().required(), fail: schema.bool().default(false) }),
     start: (config, { script, fail }) =>
       fail
@@ -25,6 +26,10 @@ driverConformance(
       shortExitCode: 7,
       unstartable: { script: "", fail: true },
     },
-    capabilities: { signals: true },
+    capabilities: {
+      signals: true,
+      stats: true,
+      exec: { command: ["/bin/sh", "-c", "cat; echo done"], stdout: "done\n" },
+    },
   },
 );

@@ -12,14 +12,15 @@ export interface OneTimeCertificate {
 }
 
 /** The part of `@peculiar/x509` that is used. */
-type X509Library = typeof import("@peculiar/x509");
+type X509Library = Awaited<ReturnType<typeof loadLibrary>>;
 
 const BACKDATE_MS = 30_000;
 /** 30 years, as go-plugin has it: the certificate lives as long as the process. */
 const LIFETIME_MS = 262_980 * 3_600_000;
 const SIGNING = { name: "ECDSA", namedCurve: "P-521", hash: "SHA-512" } as const;
 
-async function loadLibrary(): Promise<X509Library> {
+// oxlint-disable-next-line typescript/explicit-function-return-type -- its type is the library's, which only the import knows
+async function loadLibrary() {
   await import("reflect-metadata"); // the library's decorators want it, and first
   return import("@peculiar/x509");
 }

@@ -9,6 +9,8 @@ import type { ExitResult } from "@outrider/nomad-structs";
 import type { TaskConfig } from "../contract/driver.ts";
 import { RecoverableError } from "../contract/errors.ts";
 import type { RecoveredTask, RunningTask } from "../define/driver-definition.ts";
+import { execProcess, execProcessStreaming } from "./process-exec.ts";
+import { processStats } from "./process-stats.ts";
 import { isAlive, type ProcessIdentity, processIdentity, signalProcess } from "../process/process-identity.ts";
 
 /** Kept by the agent for a task of {@link spawnProcess}. @public */
@@ -78,11 +80,16 @@ function checkSignal(name: string): NodeJS.Signals {
   throw new RecoverableError(`unknown signal ${name}`, false);
 }
 
+const folderOf = (config: TaskConfig): string => join(config.allocDir, config.name);
+const envOf = (config: TaskConfig): Record<string, string> => ({ ...config.deviceEnv, ...config.env });
+
 function runningProcess(
   record: string,
   identity: ProcessIdentity | undefined,
+  config: TaskConfig,
   clock: Clock,
 ): RunningTask<ProcessState> {
+  const place = { cwd: folderOf(config), env: envOf(config), clock };
   let killed = false;
   const alive = (): boolean => identity !== undefined && isAlive(identity);
   const end = (): ExitResult | undefined => {
@@ -128,20 +135,25 @@ function runningProcess(
     },
     signal: (signalName) => Promise.resolve(send(checkSignal(signalName))),
     destroy: () => Promise.resolve(rmSync(record, { force: true })),
+    async *stats(intervalMs, signal) {
+      if (identity !== undefined) yield* processStats(identity, intervalMs, signal, clock);
+    },
+    exec: (command, timeoutMs, signal) => execProcess(place, command, timeoutMs, signal),
+    execStreaming: (request, input, signal) => execProcessStreaming(place, request, input, signal),
     attributes: () => ({ pid: String(identity?.pid ?? "") }),
   };
 }
 
 /**
  * Starts one command as a task: its own session, output into the agent's fifos, exit code kept for the time after a restart of the plugin.
- * Needs `/bin/sh` and `/proc`.
+ * Statistics, signals and exec (with a terminal where script(1) is) come with it; say `exec: true` in the driver's capabilities. Needs `/bin/sh` and `/proc`.
  * @throws {@link RecoverableError}
  * @public
  */
 export async function spawnProcess(config: TaskConfig, o: SpawnProcessOptions): Promise<RunningTask<ProcessState>> {
-  const { clock = systemClock, args = [], env = { ...config.deviceEnv, ...config.env } } = o;
+  const { clock = systemClock, args = [], env = envOf(config) } = o;
   if (!isAbsolute(o.command)) throw new RecoverableError(`start task: command ${o.command} is no absolute path`, false);
-  const folder = join(config.allocDir, config.name);
+  const folder = folderOf(config);
   const record = join(folder, `.exit-${config.id.split("/").at(-1)}`);
   const outputs: FileHandle[] = [];
   try {
@@ -158,7 +170,7 @@ export async function spawnProcess(config: TaskConfig, o: SpawnProcessOptions): 
       child.once("error", (cause) => reject(new RecoverableError(`start task: ${cause.message}`, true, { cause })));
     });
     child.unref();
-    return runningProcess(record, child.pid === undefined ? undefined : processIdentity(child.pid), clock);
+    return runningProcess(record, child.pid === undefined ? undefined : processIdentity(child.pid), config, clock);
   } finally {
     for (const output of outputs) await output.close();
   }
@@ -173,5 +185,5 @@ export function recoverProcess(task: RecoveredTask<ProcessState>): Promise<Runni
   if (typeof record !== "string") {
     return Promise.reject(new RecoverableError("recover task: the state names no exit record", false));
   }
-  return Promise.resolve(runningProcess(record, task.process, systemClock));
+  return Promise.resolve(runningProcess(record, task.process, task.config, systemClock));
 }
