@@ -2,6 +2,7 @@
 import { systemClock } from "@outrider/backoff";
 import { COMMANDS } from "./cli/index.ts";
 import { runCommand } from "./cli/run.ts";
+import { userTerminal } from "./cli/user-terminal.ts";
 
 const stop = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
@@ -28,6 +29,7 @@ void runCommand(
     env: process.env,
     cwd: process.cwd(),
     clock: systemClock,
+    terminal: userTerminal(process.stdin, process.stdout),
     signal: stop.signal,
   },
   process.argv.slice(2),

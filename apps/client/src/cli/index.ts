@@ -1,5 +1,6 @@
 import type { Command } from "./command.ts";
 import { agent } from "./commands/agent.ts";
+import { allocExec } from "./commands/alloc-exec.ts";
 import { allocLogs } from "./commands/alloc-logs.ts";
 import { allocPause } from "./commands/alloc-pause.ts";
 import { allocRestart } from "./commands/alloc-restart.ts";
@@ -17,6 +18,7 @@ import { version } from "./commands/version.ts";
 /** Every command of the program. */
 export const COMMANDS: readonly Command[] = [
   agent,
+  allocExec,
   allocLogs,
   allocPause,
   allocRestart,

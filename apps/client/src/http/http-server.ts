@@ -12,6 +12,7 @@ import type { FairTurns } from "./fair-turns.ts";
 import { HttpError, toHttpError } from "./http-error.ts";
 import { Params, parseQueryOptions } from "./query-options.ts";
 import { guardRequest, type GuardOptions } from "./request-guard.ts";
+import { acceptUpgrades } from "./upgrades.ts";
 import type { WaitingQueries } from "./waiting-queries.ts";
 
 const gzipAsync = promisify(gzip);
@@ -164,6 +165,7 @@ export class HttpServer {
       if (turns === undefined) return done();
       turns.enter(this.#connections.asked(request.raw.socket), done);
     });
+    acceptUpgrades(app);
     // Nobody tunnels through this server.
     app.server.on("connect", (_request, socket) => writeError(socket as Socket, 405, "Invalid method"));
     app.setNotFoundHandler((request, reply) => {

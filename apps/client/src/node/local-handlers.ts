@@ -51,8 +51,16 @@ export function createLocalHandlers(deps: HandlerDeps): NodeHandlers {
     allocFs: (id) => runnerOf(id).getAllocDir(),
     logs: (id, o, signal) => {
       const runner = runnerOf(id);
-      checkLogs(runner, o.task);
+      checkStarted(runner, o.task, " No logs available");
       return taskLogs(runner.getAllocDir(), o, { signal, clock: deps.clock });
+    },
+    exec: (id, { task, command, tty }, input, signal) => {
+      const runner = runnerOf(id);
+      checkStarted(runner, task, "");
+      const run = runner.taskExecHandler(task);
+      if (run === undefined)
+        throw nodeError("ERR_OUTRIDER_NODE_NOT_RUNNING", `task ${JSON.stringify(task)} is not running.`, { task });
+      return run({ command, tty }, input, signal);
     },
     collectGarbage: async (id) => {
       if (id === undefined) await deps.gc.collectAll();
@@ -71,16 +79,12 @@ function restartEvent(reason: string): { type: typeof TASK_EVENT.restartSignaled
   return { type: TASK_EVENT.restartSignaled, facts: { reason } };
 }
 
-function checkLogs(runner: AllocRunner<AllocDir>, task: string): void {
+function checkStarted(runner: AllocRunner<AllocDir>, task: string, more: string): void {
   const alloc = runner.alloc();
   const group = alloc.Job?.TaskGroups?.find((g) => g.Name === alloc.TaskGroup);
   if (!(group?.Tasks ?? []).some((t) => t.Name === task))
     throw nodeError("ERR_OUTRIDER_NODE_UNKNOWN_TASK", `unknown task name ${JSON.stringify(task)}`, { task });
   const state = runner.allocState().taskStates[task];
   if (state === undefined || state.StartedAt === null)
-    throw nodeError(
-      "ERR_OUTRIDER_NODE_NOT_STARTED",
-      `task ${JSON.stringify(task)} not started yet. No logs available`,
-      { task },
-    );
+    throw nodeError("ERR_OUTRIDER_NODE_NOT_STARTED", `task ${JSON.stringify(task)} not started yet.${more}`, { task });
 }

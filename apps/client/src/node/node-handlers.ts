@@ -1,5 +1,6 @@
 import type { AllocDirFS } from "@outrider/allocdir-interface";
 import type { AllocResourceUsage, HostStats } from "@outrider/nomad-structs";
+import type { ExecInput, ExecOutput, ExecRequest } from "@outrider/plugin-driver";
 
 /** Wire words of a pause state (cron-schedule.md 8). */
 export type PauseState = "" | "force_run" | "scheduled_pause" | "force_pause" | "schedule_resume";
@@ -18,6 +19,13 @@ export interface NodeHandlers {
   allocFs(allocId: string): AllocDirFS;
   /** Task log frames; `taskStarted` and unknown names are checked first (allocdir.md 4.7, 4.8). */
   logs(allocId: string, o: LogRequest, signal: AbortSignal): AsyncIterable<LogFrame>;
+  /** Runs a command beside a task, on a terminal when asked. The task's names and state are checked before anything is started. */
+  exec(
+    allocId: string,
+    o: { readonly task: string } & ExecRequest,
+    input: AsyncIterable<ExecInput>,
+    signal: AbortSignal,
+  ): AsyncIterable<ExecOutput>;
   collectGarbage(allocId?: string): Promise<void>;
 }
 

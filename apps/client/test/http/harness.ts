@@ -23,6 +23,7 @@ import {
 } from "../../src/http/index.ts";
 import { MetricsRegistry } from "../../src/metrics/index.ts";
 import { nodeError, unknownAlloc } from "../../src/node/node-error.ts";
+import type { ExecInput, ExecOutput, ExecRequest } from "@outrider/plugin-driver";
 import type { NodeHandlers } from "../../src/node/index.ts";
 import { NODE_ID, testNode, type ServerHarness } from "../server/harness.ts";
 
@@ -121,6 +122,12 @@ export class HttpHarness {
     return dir;
   }
 
+  /** What an exec does. */
+  exec: (o: ExecRequest, input: AsyncIterable<ExecInput>, signal: AbortSignal) => AsyncIterable<ExecOutput> =
+    async function* () {
+      yield { exited: { exitCode: 0, signal: 0, oomKilled: false } };
+    };
+
   #handlers(): NodeHandlers {
     const dirOf = (id: string): AllocDir => {
       const dir = this.dirs.get(id);
@@ -148,6 +155,12 @@ export class HttpHarness {
           ),
           Timestamp: 1,
         } as never);
+      },
+      exec: (id, o, input, signal) => {
+        dirOf(id);
+        if (!tasksOf(id).includes(o.task))
+          throw nodeError("ERR_OUTRIDER_NODE_UNKNOWN_TASK", `unknown task name ${JSON.stringify(o.task)}`);
+        return this.exec(o, input, signal);
       },
       hostStats: async () =>
         make(HostStatsStruct, {

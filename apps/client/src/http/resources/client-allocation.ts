@@ -12,6 +12,7 @@ import {
 import { checkUuid } from "../check-uuid.ts";
 import { HttpError } from "../http-error.ts";
 import { asObject, flagField, parseJsonBody, parseOptionalJsonBody, textField } from "../json-body.ts";
+import { execOverWebsocket } from "./client-exec.ts";
 import type { NodeHandlers, PauseState } from "../../node/node-handlers.ts";
 
 /** Words of the API for pause states. */
@@ -101,9 +102,7 @@ function subResources(context: ApiContext): Readonly<Record<string, Partial<Reco
       return { kind: "empty" };
     }),
     exec: {
-      GET: () => {
-        throw new HttpError(501, "exec over HTTP is not supported by this agent yet");
-      },
+      GET: (request) => execOverWebsocket(context, request, () => handlersOf(context, request)),
     },
   };
 }

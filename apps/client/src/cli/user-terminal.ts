@@ -1,0 +1,18 @@
+import type { ReadStream, WriteStream } from "node:tty";
+import type { UserTerminal } from "./command.ts";
+
+/** The terminal of this process; `undefined` when input or output is something else. */
+export function userTerminal(
+  input: Pick<ReadStream, "isTTY" | "setRawMode">,
+  output: Pick<WriteStream, "isTTY" | "rows" | "columns" | "on" | "off">,
+): UserTerminal | undefined {
+  if (!input.isTTY || !output.isTTY) return undefined;
+  return {
+    setRaw: (raw) => void input.setRawMode(raw),
+    size: () => ({ height: output.rows, width: output.columns }),
+    onResize(changed) {
+      output.on("resize", changed);
+      return () => void output.off("resize", changed);
+    },
+  };
+}
