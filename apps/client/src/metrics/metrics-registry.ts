@@ -4,12 +4,18 @@ import { emptyAggregate, observe, seriesKey, stddev, type Aggregate, type Series
 
 /** Length of one interval of the JSON view, ms. */
 export const INTERVAL_MS = 10_000;
+/** A series that was not touched for so long is gone, and begins anew when it is touched again, ms. */
+export const EXPIRY_MS = 60_000;
 /** Most series that are kept; more are dropped and counted, so that no label can eat the memory. */
 export const MAX_SERIES = 20_000;
 /** Values of a sample that are kept for quantiles. */
 const MAX_WINDOW = 512;
 
-interface CounterSeries extends Series {
+interface KeptSeries extends Series {
+  touchedMs: number;
+}
+
+interface CounterSeries extends KeptSeries {
   total: number;
   current: Aggregate;
   finished: Aggregate | undefined;
@@ -20,7 +26,7 @@ interface SampleSeries extends CounterSeries {
   window: Array<{ readonly atMs: number; readonly value: number }>;
 }
 
-interface GaugeSeries extends Series {
+interface GaugeSeries extends KeptSeries {
   value: number;
 }
 
@@ -162,7 +168,7 @@ export class MetricsRegistry implements MetricsSink {
     };
   }
 
-  /** Everything since the start, for Prometheus. */
+  /** Everything since each series began, for Prometheus. */
   totals(): {
     readonly counters: ReadonlyArray<Series & { readonly total: number }>;
     readonly gauges: ReadonlyArray<Series & { readonly value: number }>;
@@ -171,6 +177,7 @@ export class MetricsRegistry implements MetricsSink {
     >;
   } {
     this.#collect();
+    this.#expire();
     const since = this.#clock.now() - INTERVAL_MS;
     return {
       counters: sorted([...this.#counters.values()]),
@@ -195,20 +202,25 @@ export class MetricsRegistry implements MetricsSink {
     }
   }
 
-  #of<S extends Series>(
+  #of<S extends KeptSeries>(
     map: Map<string, S>,
     name: string,
     labels: Labels,
-    create: (series: Series) => S,
+    create: (series: KeptSeries) => S,
   ): S | undefined {
     const key = seriesKey(name, labels);
+    const touchedMs = this.#clock.monotonic();
     const known = map.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined && !isExpired(known, touchedMs)) {
+      known.touchedMs = touchedMs;
+      return known;
+    }
+    if (known !== undefined) map.delete(key);
     if (this.#counters.size + this.#samples.size + this.#gauges.size + this.#collected.size >= MAX_SERIES) {
       this.#dropped += 1;
       return undefined;
     }
-    const series = create({ name, labels: Object.freeze({ ...labels, ...this.#base }) });
+    const series = create({ name, labels: Object.freeze({ ...labels, ...this.#base }), touchedMs });
     map.set(key, series);
     return series;
   }
@@ -224,7 +236,19 @@ export class MetricsRegistry implements MetricsSink {
     }
     this.#finishedStartMs = now - INTERVAL_MS;
     this.#intervalStartMs = now;
+    this.#expire();
   }
+
+  /** Forgets what nobody touches any more: rare labels must not fill the memory for ever. */
+  #expire(): void {
+    const nowMs = this.#clock.monotonic();
+    for (const map of [this.#counters, this.#samples, this.#gauges] as Array<Map<string, KeptSeries>>)
+      for (const [key, series] of map) if (isExpired(series, nowMs)) map.delete(key);
+  }
+}
+
+function isExpired(series: KeptSeries, nowMs: number): boolean {
+  return nowMs - series.touchedMs > EXPIRY_MS;
 }
 
 function floor(ms: number): number {

@@ -61,13 +61,31 @@ describe("metrics", () => {
     expect(metrics.totals().samples[0]!.recent).toHaveLength(512);
   });
 
-  it("counts on over the life of the process for Prometheus", async () => {
-    metrics.incrCounter("nomad.client.alloc_hook.prerun.success", 1, { hook_name: "alloc_dir" });
-    await clock.advance(120_000);
-    metrics.incrCounter("nomad.client.alloc_hook.prerun.success", 1, { hook_name: "alloc_dir" });
-    expect(toPrometheus(metrics)).toBe(
-      '# HELP nomad_client_alloc_hook_prerun_success nomad_client_alloc_hook_prerun_success\n# TYPE nomad_client_alloc_hook_prerun_success counter\nnomad_client_alloc_hook_prerun_success{hook_name="alloc_dir",host="node1"} 2\n',
-    );
+  it("shows Prometheus a series for 60 s after its last change, like Nomad, and begins it anew then", async () => {
+    const text = (): string => toPrometheus(metrics);
+    metrics.incrCounter("nomad.client.task_hook.prestart.failed", 2, {});
+    metrics.addSample("nomad.client.task_hook.prestart.elapsed", 5, {});
+    metrics.setGauge("nomad.client.some", 3, {});
+    await clock.advance(59_000);
+    metrics.incrCounter("nomad.client.task_hook.prestart.failed", 1, {});
+    await clock.advance(1000);
+    expect(text()).toContain('prestart_failed{host="node1"} 3');
+    expect(text()).toContain('prestart_elapsed_count{host="node1"} 1');
+    expect(text()).toContain('nomad_client_some{host="node1"} 3');
+    await clock.advance(1);
+    expect(text()).not.toContain("elapsed");
+    expect(text()).not.toContain("some");
+    await clock.advance(59_000);
+    expect(text()).toBe("");
+    metrics.incrCounter("nomad.client.task_hook.prestart.failed", 1, {});
+    expect(text()).toContain('prestart_failed{host="node1"} 1');
+  });
+
+  it("begins a series anew also when nobody looked in between", async () => {
+    metrics.incrCounter("nomad.client.rare", 4, {});
+    await clock.advance(60_001);
+    metrics.incrCounter("nomad.client.rare", 1, {});
+    expect(toPrometheus(metrics)).toContain('nomad_client_rare{host="node1"} 1');
   });
 
   it("makes names and labels legal and keeps one type a family (hashicorp/nomad#25296)", () => {
