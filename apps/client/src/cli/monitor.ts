@@ -5,6 +5,7 @@ import type { CommandContext } from "./command.ts";
 import { deploymentText } from "./deployment-text.ts";
 import { instant, printable, shortId } from "./format.ts";
 import { placementFailure } from "./placement-failure.ts";
+import { waitingLines, type WaitingTask } from "./waiting-tasks.ts";
 import type { AllocView, DeploymentView, EvaluationView } from "./views.ts";
 
 const POLL_MS = 1000;
@@ -14,11 +15,17 @@ export class Monitor {
   readonly #context: CommandContext;
   readonly #client: ApiClient;
   readonly #verbose: boolean;
+  #waiting: readonly WaitingTask[];
 
-  constructor(context: CommandContext, client: ApiClient, o: { verbose: boolean }) {
+  constructor(
+    context: CommandContext,
+    client: ApiClient,
+    o: { readonly verbose: boolean; readonly waiting?: readonly WaitingTask[] },
+  ) {
     this.#context = context;
     this.#client = client;
     this.#verbose = o.verbose;
+    this.#waiting = o.waiting ?? [];
   }
 
   #now(): string {
@@ -139,6 +146,9 @@ export class Monitor {
       const status = answer.value.Status ?? "";
       if (status === "successful") return 0;
       if (["failed", "cancelled"].includes(status)) return 1;
+      if (this.#waiting.length > 0)
+        for (const line of waitingLines(this.#waiting, answer.value, this.#context.clock.now())) this.#line(line);
+      this.#waiting = [];
       // An agent that sends no index would be asked in a tight loop.
       if (answer.index <= index) await sleep(POLL_MS, { signal: this.#context.signal, clock: this.#context.clock });
       index = Math.max(index, answer.index);

@@ -98,7 +98,9 @@ function checkTable(checks: readonly CheckView[]): string | undefined {
 function resources(view: View, task: string): string {
   const { alloc, usage } = view;
   const asked = alloc.AllocatedResources?.Tasks?.[task];
-  const used = usage?.Tasks?.[task]?.ResourceUsage;
+  const last = usage?.Tasks?.[task]?.ResourceUsage;
+  // An agent remembers the last figures of a task that has ended or is paused, but nothing is used any more.
+  const used = last && alloc.TaskStates?.[task]?.State !== "running" ? {} : last;
   const memory = used?.MemoryStats;
   const measured = (memory?.Measured ?? []).includes("Usage") ? memory?.Usage : memory?.RSS;
   const cpu = `${Math.floor(used?.CpuStats?.TotalTicks ?? 0)}/${asked?.Cpu?.CpuShares ?? 0} MHz`;

@@ -4,6 +4,7 @@ import { instant, printable, until } from "../format.ts";
 import { UsageError, type ParsedFlags } from "../go-flags.ts";
 import { Monitor } from "../monitor.ts";
 import { JOB_FILE_FLAGS, readJob } from "../read-job.ts";
+import { waitingTasks } from "../waiting-tasks.ts";
 import { parseCron } from "@outrider/cron-schedule";
 
 interface RegisterAnswer {
@@ -59,7 +60,8 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
     } else if (answer.EvalID !== "" && !job.ParameterizedJob) context.stdout.write(`Evaluation ID: ${answer.EvalID}\n`);
     return 0;
   }
-  return new Monitor(context, client, { verbose: flags.bool("verbose") }).evaluation(answer.EvalID);
+  const waiting = waitingTasks(job, context.clock.now());
+  return new Monitor(context, client, { verbose: flags.bool("verbose"), waiting }).evaluation(answer.EvalID);
 }
 
 export const jobRun: Command = {
