@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import type { ReadStream, WriteStream } from "node:tty";
 import type { UserTerminal } from "./command.ts";
 
@@ -8,7 +9,11 @@ export function userTerminal(
 ): UserTerminal | undefined {
   if (!input.isTTY || !output.isTTY) return undefined;
   return {
-    setRaw: (raw) => void input.setRawMode(raw),
+    setRaw(raw) {
+      input.setRawMode(raw);
+      // Node's raw mode still turns line ends into two characters, which the program's terminal has done already; its return undoes this, too
+      if (raw) spawnSync("stty", ["-opost"], { stdio: [0, "ignore", "ignore"] });
+    },
     size: () => ({ height: output.rows, width: output.columns }),
     onResize(changed) {
       output.on("resize", changed);
