@@ -4,4 +4,7 @@ export default library({
   index: "src/index.ts",
   local: "src/local/index.ts",
   logs: "src/logs/index.ts",
+  migrate: "src/migrate/index.ts",
+  // Not a sub-path: the thread that makes snapshots.
+  "snapshot-worker": "src/migrate/snapshot-worker.ts",
 });

@@ -28,6 +28,8 @@ export interface LocalFileApiOptions {
   /** Aborted when the allocation is destroyed. */
   readonly ended: () => AbortSignal;
   readonly clock?: Clock | undefined;
+  /** Directories that belong below the root but lie elsewhere, by their names. */
+  readonly grafts?: (() => ReadonlyMap<string, string>) | undefined;
   /** Default: those of the process. */
   readonly watches?: DirWatches;
 }
@@ -37,6 +39,7 @@ export class LocalFileApi implements Omit<AllocDirFS, "snapshot"> {
   readonly #path: string;
   readonly #ended: () => AbortSignal;
   readonly #watches: DirWatches;
+  readonly #grafts: (() => ReadonlyMap<string, string>) | undefined;
   /** The paths that somebody follows. */
   readonly hub: WatchHub;
 
@@ -44,6 +47,7 @@ export class LocalFileApi implements Omit<AllocDirFS, "snapshot"> {
     this.#path = o.path;
     this.#ended = o.ended;
     this.#watches = o.watches ?? dirWatches;
+    this.#grafts = o.grafts;
     this.hub = new WatchHub({
       look: (path) => this.#look(path),
       hint: (path, wake) => this.#hint(path, wake),
@@ -59,7 +63,7 @@ export class LocalFileApi implements Omit<AllocDirFS, "snapshot"> {
     this.#ended().throwIfAborted();
     let root: SafeRoot;
     try {
-      root = await SafeRoot.open(this.#path);
+      root = await SafeRoot.open(this.#path, this.#grafts?.());
     } catch (cause) {
       throw new AllocDirError("NOT_BUILT", `${JSON.stringify(path)}: no such file or directory`, path, { cause });
     }
@@ -102,20 +106,18 @@ export class LocalFileApi implements Omit<AllocDirFS, "snapshot"> {
     });
   }
 
-  readAt(
+  async readAt(
     path: string,
     offset: number | bigint,
     o: { readonly limit?: number; readonly signal?: AbortSignal } = {},
   ): Promise<FileReader> {
+    o.signal?.throwIfAborted();
     const from = Number(offset);
     if (!Number.isSafeInteger(from) || from < 0) {
-      return Promise.reject(
-        new AllocDirError("SEEK", `can't seek to offset ${offset}`, path, { details: { offset: String(offset) } }),
-      );
+      throw new AllocDirError("SEEK", `can't seek to offset ${offset}`, path, { details: { offset: String(offset) } });
     }
     const limit = o.limit !== undefined && o.limit > 0 ? o.limit : Number.POSITIVE_INFINITY;
     return this.#within(path, true, async (root, place, forbidden) => {
-      o.signal?.throwIfAborted();
       if (place.stats.isDirectory())
         throw new AllocDirError("IS_DIRECTORY", `file ${JSON.stringify(path)} is a directory`, path);
       if (!place.stats.isFile())

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
-import { mkdir, readdir, rename } from "node:fs/promises";
+import { access, mkdir, readdir, rename } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { backoff, sleep, type Clock } from "@outrider/backoff";
+import type { Clock } from "@outrider/backoff";
 import { noopLogger, type Logger } from "@outrider/foundation";
 import { AllocDirError } from "../alloc-dir-error.ts";
 import type { Writable } from "node:stream";
@@ -27,6 +27,7 @@ import { LocalTaskDir, type LocalContext } from "./local-task-dir.ts";
 import { makeDir } from "./make-dir.ts";
 import { nobody } from "./nobody.ts";
 import { removeTree } from "./remove-tree.ts";
+import { sweepMounts } from "./sweep-mounts.ts";
 import { createSystemMounter } from "./system-mounter.ts";
 
 /** What {@link createLocalAllocDir} needs. @public */
@@ -44,9 +45,6 @@ export interface LocalAllocDirOptions {
 
 /** Name of a tree that is being deleted; swept at the next start if the process dies meanwhile. */
 const DESTROY_PREFIX = ".destroy-";
-const BUSY_TRIES = 6;
-const BUSY_WAIT_MS = 50;
-const BUSY_LIMIT_MS = 2000;
 
 /** Nomad's layout on the local file system: `alloc/{data,logs,tmp}` and a directory a task. @public */
 export function createLocalAllocDir(options: LocalAllocDirOptions): AllocDir {
@@ -61,7 +59,25 @@ export async function sweepDestroyed(root: string): Promise<void> {
   }
 }
 
-class LocalAllocDir implements AllocDir {
+/** How a layout differs that puts the directories of tasks elsewhere. */
+export interface TaskPlaces {
+  /** The directory that holds those of all tasks; trusted. */
+  readonly root: string;
+  /** Name of a task's directory there. */
+  readonly nameOf: (task: string) => string;
+  /** Tasks that have a directory there, registered or not. */
+  readonly found: () => readonly string[];
+}
+
+/** What other layouts add to this one. */
+export interface LocalExtras {
+  readonly places?: TaskPlaces;
+  /** Called by `destroy`, when nothing reads any more and nothing is deleted yet. */
+  readonly release?: () => Promise<void>;
+}
+
+/** The layout itself; others are built on it. */
+export class LocalAllocDir implements AllocDir {
   readonly allocId: string;
   readonly allocDirPath: string;
   readonly shareDirPath: string;
@@ -72,11 +88,13 @@ class LocalAllocDir implements AllocDir {
   readonly #context: LocalContext;
   readonly #tasks = new Map<string, LocalTaskDir>();
   readonly #files: LocalFileApi;
+  readonly #extras: LocalExtras;
   #ended = endController();
   #state: AllocDirState = "new";
   #queue: Promise<unknown> = Promise.resolve();
 
-  constructor(o: LocalAllocDirOptions) {
+  constructor(o: LocalAllocDirOptions, extras: LocalExtras = {}) {
+    this.#extras = extras;
     this.allocId = o.allocId;
     this.#root = o.root;
     this.allocDirPath = join(o.root, o.allocId);
@@ -93,6 +111,7 @@ class LocalAllocDir implements AllocDir {
       path: this.allocDirPath,
       ended: () => this.#ended.signal,
       clock: o.clock,
+      grafts: extras.places && (() => graftsOf(extras.places as TaskPlaces)),
     });
   }
 
@@ -104,7 +123,8 @@ class LocalAllocDir implements AllocDir {
     checkTaskName(task.name);
     const known = this.#tasks.get(task.name);
     if (known !== undefined) return known;
-    const made = new LocalTaskDir(this.#context, task);
+    const { places } = this.#extras;
+    const made = new LocalTaskDir(this.#context, task, places && join(places.root, places.nameOf(task.name)));
     this.#tasks.set(task.name, made);
     return made;
   }
@@ -140,7 +160,7 @@ class LocalAllocDir implements AllocDir {
         root: this.#root,
         allocId: this.allocId,
         shareDirPath: this.shareDirPath,
-        localDirOf: (task: string) => join(this.allocDirPath, task, "local"),
+        localDirOf: (task: string) => join(...this.#placeOf(task), "local"),
         owner: await this.#context.owner(),
       };
       return moveDisk(other, target, taskNames, o);
@@ -158,21 +178,30 @@ class LocalAllocDir implements AllocDir {
       const reason = new AllocDirError("DESTROYED", "the allocation directory was destroyed", "");
       this.#ended.abort(reason);
       this.#files.hub.end(reason);
+      await this.#extras.release?.();
       await this.#sweepMounts();
-      const doomed = join(
-        this.#root,
-        `${DESTROY_PREFIX}${basename(this.allocDirPath)}-${randomBytes(4).toString("hex")}`,
-      );
-      try {
-        await rename(this.allocDirPath, doomed);
-      } catch (reason) {
-        if ((reason as NodeJS.ErrnoException).code !== "ENOENT") throw reason;
-        this.#state = "destroyed";
-        return;
-      }
-      await removeTree(doomed, this.allocId);
+      const { places } = this.#extras;
+      for (const task of places?.found() ?? []) await this.#delete(...this.#placeOf(task));
+      await this.#delete(this.#root, basename(this.allocDirPath));
       this.#state = "destroyed";
     });
+  }
+
+  /** Gives a tree another name first, so that one half deleted is never taken for a live one. */
+  async #delete(root: string, name: string): Promise<void> {
+    const doomed = join(root, `${DESTROY_PREFIX}${name}-${randomBytes(4).toString("hex")}`);
+    try {
+      await rename(join(root, name), doomed);
+    } catch (reason) {
+      if ((reason as NodeJS.ErrnoException).code === "ENOENT") return;
+      throw reason;
+    }
+    await removeTree(doomed, this.allocId);
+  }
+
+  #placeOf(task: string): [parent: string, name: string] {
+    const { places } = this.#extras;
+    return places === undefined ? [this.allocDirPath, task] : [places.root, places.nameOf(task)];
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -207,16 +236,31 @@ class LocalAllocDir implements AllocDir {
     return this.#files.blockUntilExists(path, o);
   }
 
-  snapshot(out: Writable, o: { readonly signal?: AbortSignal } = {}): Promise<SnapshotReport> {
+  async snapshot(out: Writable, o: { readonly signal?: AbortSignal } = {}): Promise<SnapshotReport> {
     const base = this.allocDirPath;
+    try {
+      await access(base);
+    } catch (cause) {
+      const reason = this.#ended.signal.aborted
+        ? (this.#ended.signal.reason as AllocDirError)
+        : new AllocDirError("NOT_BUILT", "the allocation directory does not exist", "", { cause });
+      out.destroy(reason);
+      throw reason;
+    }
     const tasks = [...this.#tasks.keys()].sort();
     const request: ArchiveRequest = {
       allocId: this.allocId,
       roots: [
         { name: "alloc/data", base, below: ["alloc", "data"] },
-        ...tasks.map((task) => ({ name: `${task}/local`, base, below: [task, "local"] })),
+        ...tasks.map((task) => {
+          const [parent, name] = this.#placeOf(task);
+          return { name: `${task}/local`, base: parent, below: [name, "local"] };
+        }),
       ],
-      secrets: [],
+      secrets: (this.#extras.places?.found() ?? []).flatMap((task) => {
+        const [parent, name] = this.#placeOf(task);
+        return ["secrets", "private"].map((kind) => ({ base: parent, below: [name, kind] }));
+      }),
       taskParents: [base],
     };
     return writeSnapshot(request, out, {
@@ -231,31 +275,19 @@ class LocalAllocDir implements AllocDir {
     return next;
   }
 
-  /** Takes off what really is mounted below the allocation, deepest and newest first, until nothing is left. */
   async #sweepMounts(): Promise<void> {
-    if (!this.#context.asRoot) return;
-    const { mounter } = this.#context;
-    for (let tries = 0; ; tries++) {
-      const mounts = (await mounter.list(this.allocDirPath)).map((m) => m.target);
-      if (mounts.length === 0) return;
-      const lazy = tries >= BUSY_TRIES;
-      if (lazy) this.#logger.warn({ mounts }, "mounts stay busy: detaching them");
-      if (tries > BUSY_TRIES)
-        throw new AllocDirError("BUSY", `${mounts.length} mounts below the allocation could not be taken off`, "", {
-          recoverable: true,
-        });
-      let failed = false;
-      for (const target of mounts.reverse().sort((a, b) => b.split("/").length - a.split("/").length)) {
-        await mounter.unmount(target, { lazy }).catch(() => (failed = true));
-      }
-      if (failed)
-        await sleep(
-          backoff(BUSY_WAIT_MS, BUSY_LIMIT_MS, tries),
-          this.#clock === undefined ? {} : { clock: this.#clock },
-        );
-    }
+    const { asRoot, mounter } = this.#context;
+    if (!asRoot) return;
+    const { places } = this.#extras;
+    const dirs = (places?.found() ?? []).map((task) => join(...this.#placeOf(task)));
+    const list = async (): Promise<string[]> =>
+      (await Promise.all([this.allocDirPath, ...dirs].map((dir) => mounter.list(dir)))).flat().map((m) => m.target);
+    await sweepMounts({ mounter, list, logger: this.#logger, clock: this.#clock });
   }
 }
+
+const graftsOf = (places: TaskPlaces): ReadonlyMap<string, string> =>
+  new Map(places.found().map((task) => [task, join(places.root, places.nameOf(task))]));
 
 /** Every open reader listens to the end of the allocation. */
 function endController(): AbortController {

@@ -41,7 +41,7 @@ export interface UnpackRules {
   /** Takes an archive that ends without its closing blocks: those of other makers may. */
   readonly trailerOptional?: boolean;
   readonly signal?: AbortSignal;
-  /** The archive was made on this machine just now: links stay as they are, and so do set-id bits. @internal */
+  /** The archive was made on this machine just now: links and set-id bits stay as they are, other tasks are left out. @internal */
   readonly ownMake?: boolean;
 }
 
@@ -106,7 +106,10 @@ class Unpacker {
 
   async #entry(entry: TarEntry): Promise<void> {
     if (/^NOMAD-[0-9a-fA-F-]{36}-ERROR\.log$/.test(entry.name)) throw await this.#remoteError();
+    const { ownMake = false } = this.#rules;
     const parts = partsOf(entry);
+    // Tasks that are not in the new group stay where they are.
+    if (ownMake && parts[1] === "local" && !this.#roots.has(`${parts[0]}/local`)) return;
     if (parts.length < 2 || !this.#roots.has(`${parts[0]}/${parts[1]}`))
       throw new AllocDirError(
         "ARCHIVE_ENTRY",
@@ -117,7 +120,6 @@ class Unpacker {
         },
       );
     const { mode, uid, gid, mtime } = entry;
-    const { ownMake = false } = this.#rules;
     const known: UnpackedEntry = { parts, mode: mode & (ownMake ? 0o7777 : 0o777), uid, gid, mtime };
     if (entry.flag === "5") return this.#sink.directory(known);
     // A root of the archive is a directory, or the disk would be something else.
