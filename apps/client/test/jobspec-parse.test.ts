@@ -148,8 +148,19 @@ describe("locals", () => {
     expect(found).toHaveLength(1);
   });
 
-  it("report a cycle where it closes", () => {
-    expect(faults(jobText("", "locals {\n a = local.a\n}\n"))).toContain('"a"');
+  it("report a cycle once, by its names, where it closes", () => {
+    expect(faults(jobText("", "locals {\n a = local.a\n}\n"))).toContain("local.a needs local.a.");
+    const locals = 'locals {\n a = local.b\n b = "${local["c"]}-x"\n c = upper(local.a)\n user = local.b\n ok = 1\n}\n';
+    const { diagnostics } = parse(jobText("", locals));
+    expect(diagnostics.map((d) => [d.code, d.detail, d.subject?.start.line])).toEqual([
+      ["cyclic-local", "The value is needed for itself: local.a needs local.b needs local.c needs local.a.", 4],
+    ]);
+    const two = parse(jobText("", "locals {\n a = local.b\n b = local.a\n c = local.c\n d = local.nope\n}\n"));
+    expect(two.diagnostics.map((d) => d.code)).toEqual(["cyclic-local", "cyclic-local", "unknown-attribute"]);
+  });
+
+  it("may ask for themselves where a failure is expected", () => {
+    expect(parse(jobText("", "locals {\n a = try(local.a, 1)\n}\n")).diagnostics).toEqual([]);
   });
 });
 

@@ -12,6 +12,7 @@ export type JobspecCode =
   | "missing-job"
   | "unset-variable"
   | "undeclared-variable"
+  | "cyclic-local"
   | "duplicate-variable"
   | "invalid-variable"
   | "invalid-variable-value"

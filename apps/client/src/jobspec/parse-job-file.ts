@@ -198,7 +198,7 @@ function parseHcl(text: string | Uint8Array, o: ParseJobFileOptions): ParsedJobF
       { severity: "error", code: "missing-job", summary: "No job", detail: "The file holds no job block." },
     ]);
   }
-  const localFaults: Diagnostic[] = [];
+  const localFaults: (JobDiagnostic | Diagnostic)[] = [];
   const { context, locals } = jobContext(evaluator, functions, values, blocks.get("locals") ?? [], localFaults);
   locals.finish();
   found.push(...localFaults);
