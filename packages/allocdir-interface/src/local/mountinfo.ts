@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import type { MountEntry } from "../mounter.ts";
 
 /** How a path stands in the table: blanks and backslashes as octal escapes. */
@@ -32,6 +32,26 @@ export function mountOptions(text: string, target: string): string[][] {
   return fields.filter((line) => line[4] === wanted).map((line) => (line[5] ?? "").split(","));
 }
 
+/** One reading of the table for all that ask in the same turn of the event loop. */
+let reading: Promise<string> | undefined;
+
+/**
+ * The table as it is after the call. Read in one go: the kernel makes it up page by page, each of which would take its own way through the
+ * thread pool, and a hundred allocations that end together would make it up three hundred times.
+ */
+function readTable(): Promise<string> {
+  reading ??= new Promise((resolve, reject) => {
+    setImmediate(() => {
+      reading = undefined;
+      try {
+        resolve(readFileSync("/proc/self/mountinfo", "utf8"));
+      } catch (reason) {
+        reject(reason as Error);
+      }
+    });
+  });
+  return reading;
+}
+
 /** The mounts at or below a directory, in this process's namespace. */
-export const readMountinfo = async (below: string): Promise<MountEntry[]> =>
-  parseMountinfo(await readFile("/proc/self/mountinfo", "utf8"), below);
+export const readMountinfo = async (below: string): Promise<MountEntry[]> => parseMountinfo(await readTable(), below);
