@@ -7,12 +7,12 @@ import { readWindow } from "./read-window.ts";
 import { WindowedTask } from "./windowed-task.ts";
 
 const config = schema.object({
-  /** `driver "label" { command = "/path/of/a/plugin" config { … } }`, as often as there are drivers. */
+  /** `driver "label" { command = "/path/of/a/plugin" }`, as often as there are drivers. */
   driver: schema.blockMap("label", {
     command: schema.string().required(),
     args: schema.list(schema.string()).default([]),
-    /** The driver's own `config` block. */
-    config: schema.any(),
+    /** The driver's own `config` block as JSON text. */
+    config_json: schema.string().default("{}"),
   }),
   /** Where it is kept which driver processes run, so that none is lost when this one is killed. */
   state_dir: schema.string().default("/var/tmp/outrider-driver-windowed"),

@@ -18,7 +18,8 @@ import {
 export interface InnerSettings {
   readonly command: string;
   readonly args: readonly string[];
-  readonly config: unknown;
+  /** JSON text. */
+  readonly config_json: string;
 }
 
 /** A driver with its end. */
@@ -114,9 +115,17 @@ export class InnerDrivers {
   }
 }
 
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    throw new RecoverableError(`config_json is no JSON: ${JSON.stringify(text)}`, false, { cause });
+  }
+}
+
 /** Adopts the driver of a dead instance of this plugin, or launches one. */
 function openPlugin(clock: Clock, getLogger: () => PluginLogger | undefined): OpenInner {
-  return async (label, { command, args, config }, stateDir) => {
+  return async (label, { command, args, config_json: config }, stateDir) => {
     const logger = getLogger();
     const common = { clock, ...(logger === undefined ? {} : { logger }) };
     ownFolder(stateDir);
@@ -129,7 +138,7 @@ function openPlugin(clock: Clock, getLogger: () => PluginLogger | undefined): Op
     const driver = adopted ?? (await launchPlugin({ command, args, env, ...common }));
     try {
       const schema = await driver.configSchema();
-      await driver.setConfig(schema === undefined ? new Uint8Array() : encodeConfig(schema, config ?? {}));
+      await driver.setConfig(schema === undefined ? new Uint8Array() : encodeConfig(schema, parsed(config)));
       if (adopted === undefined) await driver.init();
       const record: OwnedRecord = { owner: processIdentity(process.pid), command, reattach: driver.reattach };
       writeFileSync(`${file}.tmp`, JSON.stringify(record), { mode: 0o600 });

@@ -355,6 +355,20 @@ describe("a defined driver", () => {
   });
 });
 
+describe("a schema", () => {
+  it("refuses an attribute of any type in a blockMap, which ends a stock agent", () => {
+    for (const shape of [
+      { free: schema.any() },
+      { free: schema.list(schema.any()).default([]) },
+      { inner: schema.block({ free: schema.any().required() }) },
+      { inner: schema.blockAttrs(schema.any()) },
+    ]) {
+      expect(() => schema.blockMap("driver", shape)).toThrow(/^driver\.(free|inner): type .*any.* is not possible/);
+    }
+    expect(schema.blockMap("driver", { many: schema.list(schema.string()) }).spec("d").kind).toBe("blockMap");
+  });
+});
+
 describe("a task that is one process", () => {
   it("is refused with a relative command, an unknown signal, or an output that nobody reads", async () => {
     expect((await failure(spawnProcess(taskConfig(), { command: "date" }))).message).toContain("no absolute path");

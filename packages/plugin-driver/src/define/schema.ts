@@ -143,6 +143,18 @@ const BIGINT: ValueType<bigint> = {
 };
 const ANY: ValueType<unknown> = { text: "any", read: (value) => value };
 
+/** Looks through a schema for attributes of any type. */
+function refuseAny(spec: HclSpec, field: string): void {
+  if ("type" in spec && /\bany\b/.test(spec.type)) {
+    throw new ConfigError([
+      { field: `${field}.${spec.name}`, message: `type ${spec.type} is not possible in a blockMap` },
+    ]);
+  }
+  if (spec.kind === "object") for (const inner of Object.values(spec.attributes)) refuseAny(inner, field);
+  if (spec.kind === "default") refuseAny(spec.primary, field);
+  if ("nested" in spec) refuseAny(spec.nested, field);
+}
+
 /**
  * Builders of schemas. Attributes: `string number bigint bool any list set map`; blocks: `block blockList blockMap blockAttrs`;
  * `object` is the whole.
@@ -201,9 +213,13 @@ export const schema = {
       },
     );
   },
-  /** `key "label" { … }`. */
+  /**
+   * `key "label" { … }`.
+   * @throws {@link ConfigError} for an `any` inside: a stock agent that reads such a block ends with a panic
+   */
   blockMap: <S extends Shape>(label: string, shape: S): SchemaNode<Readonly<Record<string, ConfigOfShape<S>>>> => {
     const inner = new Block(shape);
+    refuseAny(inner.spec(), label);
     return node(
       (name) => ({ kind: "blockMap", name, labels: [label], nested: inner.spec() }),
       (value, field) => {
