@@ -1,4 +1,4 @@
-import type { BinaryOperator } from "./ast.ts";
+import type { BinaryOperator } from "./expressions.ts";
 import { compareNumber } from "./compare.ts";
 import { HclNumber, simplify } from "./number.ts";
 

@@ -1,4 +1,5 @@
-import type { Attribute, Block, BlockLabel, Body, Comment, Expression } from "./ast.ts";
+import type { Attribute, Block, BlockLabel, Body, Comment } from "./ast.ts";
+import type { Expression } from "./expressions.ts";
 import { type Source, SourceRange } from "./source.ts";
 
 /** What all nodes of a file share. */

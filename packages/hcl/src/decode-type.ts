@@ -1,4 +1,4 @@
-import type { Expression } from "./ast.ts";
+import type { Expression } from "./expressions.ts";
 import { evaluate } from "./evaluate.ts";
 import { type DecodeTypeResult, decodeTypeWith } from "./type-expression.ts";
 

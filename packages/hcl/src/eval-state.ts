@@ -1,4 +1,4 @@
-import type { Expression } from "./ast.ts";
+import type { Expression } from "./expressions.ts";
 import type { Diagnostic, DiagnosticCode, Range } from "./diagnostic.ts";
 import type { EvalContext, EvalLimits, EvalResult } from "./eval-types.ts";
 import { type Scope, withSetting } from "./scope.ts";

@@ -1,4 +1,4 @@
-import type { Expression, TraversalExpression } from "./ast.ts";
+import type { Expression, TraversalExpression } from "./expressions.ts";
 import type { Diagnostic } from "./diagnostic.ts";
 import type { HclType } from "./types.ts";
 import type { Value } from "./value.ts";
@@ -79,10 +79,10 @@ export interface HclFunction {
 export interface ParamSpec {
   readonly name: string;
   /**
-   * Type the argument is converted to. "dynamic" takes any value. "expression" passes no value: the function evaluates
+   * Type the argument is converted to; a word stands for a simple one. "dynamic" takes any value. "expression" passes no value: the function evaluates
    * `c.expressions[i]` itself (`try`, `can`). "type" parses the argument as a type, to be found in `c.types[i]` (`convert`).
    */
-  readonly type: HclType | "dynamic" | "expression" | "type";
+  readonly type: HclType | "string" | "number" | "bool" | "any" | "dynamic" | "expression" | "type";
   /** Whether null may be passed. Default false. */
   readonly allowNull?: boolean;
 }

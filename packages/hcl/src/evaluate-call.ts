@@ -1,4 +1,4 @@
-import type { CallExpression, Expression } from "./ast.ts";
+import type { CallExpression, Expression } from "./expressions.ts";
 import { isList } from "./compare.ts";
 import { convertValue, typeName } from "./convert.ts";
 import type { Range } from "./diagnostic.ts";
@@ -129,7 +129,7 @@ const prepare = (
     );
   }
   if (spec.type === "dynamic") return argument.value;
-  const converted = convertValue(argument.value, spec.type);
+  const converted = convertValue(argument.value, typeof spec.type === "string" ? { kind: spec.type } : spec.type);
   if (converted.ok) return converted.value;
   const where = converted.path === "" ? "" : ` at ${converted.path}`;
   return s.fail(

@@ -5,7 +5,7 @@ import type {
   SplatExpression,
   TemplateExpression,
   TemplateForExpression,
-} from "./ast.ts";
+} from "./expressions.ts";
 import { isList, isMap, sortedEntries } from "./compare.ts";
 import { toText, typeName } from "./convert.ts";
 import { type EvalState, FAILED } from "./eval-state.ts";

@@ -1,5 +1,5 @@
 import { arithmetic, ordered } from "./arithmetic.ts";
-import type { Expression } from "./ast.ts";
+import type { Expression } from "./expressions.ts";
 import { valuesEqual } from "./compare.ts";
 import { convertValue, typeName } from "./convert.ts";
 import { type EvalState, FAILED, STOPPED } from "./eval-state.ts";

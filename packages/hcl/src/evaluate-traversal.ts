@@ -1,4 +1,4 @@
-import type { TraversalExpression, TraversalStep } from "./ast.ts";
+import type { TraversalExpression, TraversalStep } from "./expressions.ts";
 import { isList, isMap, isNumber } from "./compare.ts";
 import { toText, typeName } from "./convert.ts";
 import type { Range } from "./diagnostic.ts";

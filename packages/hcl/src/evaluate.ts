@@ -1,5 +1,5 @@
 import { negate } from "./arithmetic.ts";
-import type { Expression } from "./ast.ts";
+import type { Expression } from "./expressions.ts";
 import { EvalState, type Evaluator, FAILED } from "./eval-state.ts";
 import type { EvalContext, EvalResult } from "./eval-types.ts";
 import { callFunction } from "./evaluate-call.ts";

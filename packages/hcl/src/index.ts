@@ -1,15 +1,11 @@
 export { DEFAULT_MAX_BYTES, parse, parseExpression, parseTemplate } from "./parse.ts";
 export type { ParseExpressionResult, ParseOptions } from "./parse.ts";
 export { DEFAULT_MAX_DEPTH } from "./parser-state.ts";
+export type { Attribute, Block, BlockLabel, Body, Comment, ParseResult } from "./ast.ts";
 export type {
-  Attribute,
   BinaryExpression,
   BinaryOperator,
-  Block,
-  BlockLabel,
-  Body,
   CallExpression,
-  Comment,
   ConditionalExpression,
   Expression,
   ForExpression,
@@ -19,7 +15,6 @@ export type {
   ObjectItem,
   ObjectKeyExpression,
   ParensExpression,
-  ParseResult,
   RelativeTraversalExpression,
   SplatExpression,
   SplatItemExpression,
@@ -31,8 +26,10 @@ export type {
   TraversalStep,
   TupleExpression,
   UnaryExpression,
-} from "./ast.ts";
+} from "./expressions.ts";
 export type { Diagnostic, DiagnosticCode, Pos, Range } from "./diagnostic.ts";
+export { bodyToJson } from "./body-json.ts";
+export type { Json } from "./body-json.ts";
 export { evaluate } from "./evaluate.ts";
 export { DEFAULT_EVAL_LIMITS } from "./eval-state.ts";
 export { FunctionError } from "./eval-types.ts";

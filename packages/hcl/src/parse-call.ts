@@ -1,4 +1,4 @@
-import type { Expression } from "./ast.ts";
+import type { Expression } from "./expressions.ts";
 import type { ParserState } from "./parser-state.ts";
 import { T } from "./tokens.ts";
 

@@ -1,4 +1,4 @@
-import type { Expression, ObjectItem } from "./ast.ts";
+import type { Expression, ObjectItem } from "./expressions.ts";
 import { endOf, type ParserState, startOf } from "./parser-state.ts";
 import { T } from "./tokens.ts";
 

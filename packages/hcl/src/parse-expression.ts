@@ -1,4 +1,4 @@
-import type { BinaryOperator, Expression, TraversalStep } from "./ast.ts";
+import type { BinaryOperator, Expression, TraversalStep } from "./expressions.ts";
 import { parseCall } from "./parse-call.ts";
 import { parseObject, parseTuple } from "./parse-collection.ts";
 import { parseLiteralNumber } from "./parse-number.ts";

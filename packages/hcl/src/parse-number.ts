@@ -1,4 +1,4 @@
-import type { LiteralExpression } from "./ast.ts";
+import type { LiteralExpression } from "./expressions.ts";
 import { parseNumber } from "./number.ts";
 import type { ParserState } from "./parser-state.ts";
 

@@ -1,4 +1,4 @@
-import type { Expression, SplatExpression, SplatItemExpression, TraversalStep } from "./ast.ts";
+import type { Expression, SplatExpression, SplatItemExpression, TraversalStep } from "./expressions.ts";
 import type { HclNumber } from "./number.ts";
 import { parseLiteralNumber } from "./parse-number.ts";
 import { endOf, type ParserState, startOf } from "./parser-state.ts";

@@ -1,4 +1,4 @@
-import type { Expression, TemplateExpression } from "./ast.ts";
+import type { Expression, TemplateExpression } from "./expressions.ts";
 import { decodeEscapes, unescapeMarkers } from "./escapes.ts";
 import type { ParserState } from "./parser-state.ts";
 import { dedent, type Part, type Sequence, strip } from "./template-parts.ts";

@@ -1,4 +1,5 @@
-import type { Body, Expression, ParseResult } from "./ast.ts";
+import type { Body, ParseResult } from "./ast.ts";
+import type { Expression } from "./expressions.ts";
 import { BodyNode } from "./body-nodes.ts";
 import { decodeSource } from "./decode.ts";
 import type { Diagnostic } from "./diagnostic.ts";

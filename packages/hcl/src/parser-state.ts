@@ -1,4 +1,4 @@
-import type { Expression } from "./ast.ts";
+import type { Expression } from "./expressions.ts";
 import type { Diagnostic, DiagnosticCode } from "./diagnostic.ts";
 import type { FileInfo } from "./body-nodes.ts";
 import { type Source, SourceRange } from "./source.ts";

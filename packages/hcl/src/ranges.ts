@@ -1,4 +1,4 @@
-import type { Expression, TraversalExpression } from "./ast.ts";
+import type { Expression, TraversalExpression } from "./expressions.ts";
 import type { Range } from "./diagnostic.ts";
 import { SourceRange, sourceText, spanning } from "./source.ts";
 

@@ -1,4 +1,4 @@
-import type { SplatItemExpression } from "./ast.ts";
+import type { SplatItemExpression } from "./expressions.ts";
 import type { EvalContext, HclFunction } from "./eval-types.ts";
 import type { Value } from "./value.ts";
 

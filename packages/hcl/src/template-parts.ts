@@ -1,4 +1,4 @@
-import type { Expression } from "./ast.ts";
+import type { Expression } from "./expressions.ts";
 
 /** The flat pieces of a template, before directives are paired up. */
 export type Part =

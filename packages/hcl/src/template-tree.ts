@@ -1,4 +1,4 @@
-import type { Expression, TemplateExpression, TemplateForExpression, TemplateIfExpression } from "./ast.ts";
+import type { Expression, TemplateExpression, TemplateForExpression, TemplateIfExpression } from "./expressions.ts";
 import type { ParserState } from "./parser-state.ts";
 import type { SourceRange } from "./source.ts";
 import type { Part } from "./template-parts.ts";

@@ -1,4 +1,4 @@
-import type { Expression } from "./ast.ts";
+import type { Expression } from "./expressions.ts";
 import type { Diagnostic, Range } from "./diagnostic.ts";
 import { convertValue } from "./convert.ts";
 import { keyword, startRange, staticString } from "./ranges.ts";

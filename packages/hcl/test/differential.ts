@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { isDeepStrictEqual } from "node:util";
 import { parse } from "../src/index.ts";
-import { bodyToJson, type Json } from "./hcl2json.ts";
+import { bodyToJson, type Json } from "../src/body-json.ts";
 import { mutate, random } from "./mutants.ts";
 
 // The oracle is CommonJS and made for tests only.

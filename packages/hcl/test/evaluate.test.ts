@@ -291,6 +291,23 @@ describe("contexts", () => {
     expect(() => of("true ? 1 : a", { unknownTraversal: unknown })).toThrow("bang");
   });
 
+  it("take the simple types of parameters by word", () => {
+    const functions: Record<string, HclFunction> = {
+      twice: { params: [{ name: "n", type: "number" }], call: ([n]) => Number(n) * 2 },
+      both: {
+        params: [
+          { name: "s", type: "string" },
+          { name: "b", type: "bool" },
+          { name: "a", type: "any" },
+        ],
+        call: (args) => args,
+      },
+    };
+    expect(of('twice("21")', { functions })).toBe(42);
+    expect(of('both(1, "true", [2])', { functions })).toEqual(["1", true, [2]]);
+    expect(of('twice("x")', { functions })).toBe("invalid-argument 1:8");
+  });
+
   it("let a function point at its argument, use its scope and count its work", () => {
     const functions: Record<string, HclFunction> = {
       second: {

@@ -1,8 +1,18 @@
-import type { Body, Expression, TemplateExpression } from "../src/index.ts";
-import { HclNumber, keyword, sourceText } from "../src/index.ts";
+import type { Body } from "./ast.ts";
+import type { Expression, TemplateExpression } from "./expressions.ts";
+import { HclNumber } from "./number.ts";
+import { keyword } from "./ranges.ts";
+import { sourceText } from "./source.ts";
 
-/** JSON as the oracle writes it: expressions become their source text, blocks arrays under their labels. */
+/**
+ * Plain data of JSON; objects have no prototype.
+ * @public
+ */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+type JsonObject = { [key: string]: Json };
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const escape = (text: string): string => text.replaceAll("${", () => "$${").replaceAll("%{", "%%{");
 
@@ -44,12 +54,12 @@ const toJson = (e: Expression): Json => {
     case "tuple":
       return e.items.map(toJson);
     case "object": {
-      const out = Object.create(null) as { [key: string]: Json };
+      const out = Object.create(null) as JsonObject;
       for (const item of e.items) out[keyText(item.key)] = toJson(item.value);
       return out;
     }
     case "unary":
-      // The oracle evaluates the sign of a number.
+      // The one operator that is evaluated: the sign of a number.
       if (e.operator === "-" && e.operand.kind === "literal" && typeof e.operand.value === "number")
         return -e.operand.value;
       return `\${${sourceText(e.range)}}`;
@@ -58,17 +68,25 @@ const toJson = (e: Expression): Json => {
   }
 };
 
-/** The whole body in the oracle's form. */
-export const bodyToJson = (body: Body): Json => {
-  const out = Object.create(null) as { [key: string]: Json };
+/**
+ * A body in the form of hcl2json: blocks become arrays below their type and labels, literals their values (numbers as doubles),
+ * and every other expression its source text as `"${…}"`. For programs that expect that form; positions, comments and the
+ * order among blocks of different types are lost, so walk `body` where you can. Of two things of one name the last remains.
+ * @public
+ */
+export const bodyToJson = (body: Body): { [key: string]: Json } => {
+  const out = Object.create(null) as JsonObject;
   for (const block of body.blocks) {
     let at = out;
     let name = block.type;
     for (const label of block.labels) {
-      at = (at[name] ??= Object.create(null) as { [key: string]: Json }) as { [key: string]: Json };
+      const inner = at[name];
+      at = isObject(inner) ? inner : (at[name] = Object.create(null) as JsonObject);
       name = label.value;
     }
-    ((at[name] ??= []) as Json[]).push(bodyToJson(block.body));
+    const list = at[name];
+    if (Array.isArray(list)) list.push(bodyToJson(block.body));
+    else at[name] = [bodyToJson(block.body)];
   }
   for (const a of body.attributes) out[a.name] = toJson(a.expression);
   return out;
