@@ -1,7 +1,13 @@
 import type { BigIntStats } from "node:fs";
 
+/** What a mode's words are made from. */
+export type ModeStats = Pick<
+  BigIntStats,
+  "mode" | "isDirectory" | "isSymbolicLink" | "isBlockDevice" | "isCharacterDevice" | "isFIFO" | "isSocket"
+>;
+
 /** A mode as Go writes it: type letters, special bits, nine permission letters. */
-export function fileMode(stats: BigIntStats): string {
+export function fileMode(stats: ModeStats): string {
   const mode = Number(stats.mode);
   let text = "";
   if (stats.isDirectory()) text += "d";

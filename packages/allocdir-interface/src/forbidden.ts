@@ -54,7 +54,8 @@ export class Forbidden {
   }
 }
 
-function refused(kind: Kind, requested: string): AllocDirError {
+/** The error for a place that is not shown. */
+export function refused(kind: Kind, requested: string): AllocDirError {
   const [reason, word] =
     kind === "secrets" ? (["SECRET_FILE", "secret"] as const) : (["PRIVATE_FILE", "private"] as const);
   return new AllocDirError(reason, `Reading ${word} file prohibited: ${requested}`, requested);

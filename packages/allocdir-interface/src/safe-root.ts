@@ -19,8 +19,6 @@ export interface SafePlace {
 /** Says whether a directory may be entered; throws if not. */
 export type EnterCheck = (stats: BigIntStats, requested: string) => void;
 
-const child = (dir: FileHandle, name: string): string => `/proc/self/fd/${dir.fd}/${name}`;
-
 /** Splits a requested path; `..` above the root is an escape, `..foo` an ordinary name. */
 export function segmentsOf(path: string, requested: string): string[] {
   if (
@@ -46,13 +44,16 @@ const escapes = (requested: string): AllocDirError =>
  */
 export class SafeRoot {
   readonly #root: FileHandle;
+  readonly #grafts: ReadonlyMap<string, string>;
 
-  private constructor(root: FileHandle) {
+  private constructor(root: FileHandle, grafts: ReadonlyMap<string, string>) {
     this.#root = root;
+    this.#grafts = grafts;
   }
 
-  static async open(path: string): Promise<SafeRoot> {
-    return new SafeRoot(await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  /** `grafts` are directories that count as entries of the root though they lie elsewhere; the ways to them are trusted. */
+  static async open(path: string, grafts: ReadonlyMap<string, string> = new Map()): Promise<SafeRoot> {
+    return new SafeRoot(await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), grafts);
   }
 
   close(): Promise<void> {
@@ -103,12 +104,12 @@ export class SafeRoot {
       const dir = (stack.at(-1) as { handle: FileHandle }).handle;
       if (!place.stats.isDirectory()) throw Object.assign(new Error("not a directory"), { code: "ENOTDIR" });
       if (stack.length > 1) o.enter(place.stats, requested);
-      const handle = await open(child(dir, name), O_PATH | O_NOFOLLOW);
+      const handle = await open(this.#child(dir, name), O_PATH | O_NOFOLLOW);
       opened.push(handle);
       const stats = await handle.stat({ bigint: true });
       if (stats.isSymbolicLink() && (o.follow || todo.length > 0)) {
         if (++links > MAX_LINKS) throw Object.assign(new Error("too many links"), { code: "ELOOP" });
-        const target = await readlink(child(dir, name)).catch((reason: unknown) => {
+        const target = await readlink(this.#child(dir, name)).catch((reason: unknown) => {
           // Exchanged for something else since it was looked at: look again, as often as links may be followed.
           if ((reason as NodeJS.ErrnoException).code === "EINVAL") return name;
           throw reason;
@@ -135,14 +136,16 @@ export class SafeRoot {
 
   /** Names in a resolved directory. */
   async names(place: SafePlace): Promise<string[]> {
-    return readdir(`/proc/self/fd/${place.handle.fd}`);
+    const names = await readdir(`/proc/self/fd/${place.handle.fd}`);
+    if (place.handle !== this.#root) return names;
+    return [...new Set([...names, ...this.#grafts.keys()])];
   }
 
   /** The entry of a resolved directory, not followed; undefined if it has gone. */
   async entry(place: SafePlace, name: string): Promise<BigIntStats | undefined> {
     let handle: FileHandle;
     try {
-      handle = await open(child(place.handle, name), O_PATH | O_NOFOLLOW);
+      handle = await open(this.#child(place.handle, name), O_PATH | O_NOFOLLOW);
     } catch (reason) {
       if (["ENOENT", "ESTALE"].includes((reason as NodeJS.ErrnoException).code ?? "")) return undefined;
       throw reason;
@@ -152,6 +155,11 @@ export class SafeRoot {
     } finally {
       await handle.close();
     }
+  }
+
+  #child(dir: FileHandle, name: string): string {
+    const graft = dir === this.#root ? this.#grafts.get(name) : undefined;
+    return graft ?? `/proc/self/fd/${dir.fd}/${name}`;
   }
 
   /** Opens a resolved regular file for reading: the very file that was resolved, whatever its name means by now. */

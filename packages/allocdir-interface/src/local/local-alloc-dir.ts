@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
-import { access, mkdir, readdir, rename } from "node:fs/promises";
+import { access, mkdir, readdir, rename, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Clock } from "@outrider/backoff";
 import { noopLogger, type Logger } from "@outrider/foundation";
@@ -196,7 +196,10 @@ export class LocalAllocDir implements AllocDir {
       if ((reason as NodeJS.ErrnoException).code === "ENOENT") return;
       throw reason;
     }
-    await removeTree(doomed, this.allocId);
+    await removeTree(doomed, this.allocId).catch(async (reason: unknown) => {
+      if ((reason as NodeJS.ErrnoException).code !== "ENOTDIR") throw reason;
+      await unlink(doomed);
+    });
   }
 
   #placeOf(task: string): [parent: string, name: string] {

@@ -32,12 +32,12 @@ export class LocalTaskDir implements TaskDir {
   readonly #context: LocalContext;
   readonly #secretsMB: number;
 
-  constructor(context: LocalContext, task: TaskDirOptions) {
+  constructor(context: LocalContext, task: TaskDirOptions, dir: string = join(context.allocDir, task.name)) {
     this.#context = context;
     this.#secretsMB = Math.max(1, task.secretsMB ?? 0);
     this.name = task.name;
     this.allocDir = context.allocDir;
-    this.dir = join(context.allocDir, task.name);
+    this.dir = dir;
     this.sharedAllocDir = join(context.allocDir, "alloc");
     this.logDir = join(this.sharedAllocDir, "logs");
     this.sharedTaskDir = join(this.dir, "alloc");

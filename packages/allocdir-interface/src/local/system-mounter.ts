@@ -44,9 +44,11 @@ export function createSystemMounter(run: RunProgram = runProgram): Mounter {
   };
 }
 
+/** Flags that a bind takes over from the mount of its source; a later change of flags has to name them again. */
+const KEPT = ["ro", "nodev", "noexec", "nosuid"];
+
 /** The kernel ignores flags of the first bind: they are set by a second call, and looked at afterwards. */
 async function bind(run: RunProgram, source: string, target: string, readOnly: boolean): Promise<void> {
-  const wanted = ["nosuid", "noatime", ...(readOnly ? ["ro"] : [])];
   const before = (await optionsOf(target)).length;
   // The directory itself and no name, which a task might turn into a link: programs that resolve names again are caught below.
   const fd = openSync(target, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
@@ -59,6 +61,10 @@ async function bind(run: RunProgram, source: string, target: string, readOnly: b
   const made = await optionsOf(target);
   if (made.length !== before + 1) throw new Error(`mount: nothing was mounted on ${target}`);
   try {
+    // Else what is mounted or taken off below one of the two directories would be so below the other.
+    await run("mount", ["--make-private", target]);
+    const kept = KEPT.filter((flag) => made.at(-1)?.includes(flag));
+    const wanted = [...new Set([...kept, "nosuid", "noatime", ...(readOnly ? ["ro"] : [])])];
     await run("mount", ["-o", `remount,bind,${wanted.join(",")}`, target]);
     const options = (await optionsOf(target)).at(-1) ?? [];
     const missing = wanted.filter((flag) => !options.includes(flag));

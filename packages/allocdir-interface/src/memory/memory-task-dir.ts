@@ -1,0 +1,77 @@
+import { join } from "node:path";
+import { AllocDirError } from "../alloc-dir-error.ts";
+import type { Isolation, TaskDir } from "../types.ts";
+import type { MemoryFiles } from "./memory-files.ts";
+
+const SUPPORTED: readonly Isolation[] = ["none", "image"];
+
+/** Makes a folder, or gives one that is there its mode back. */
+export function ensureDirectory(files: MemoryFiles, path: string, mode: number): void {
+  if (!files.exists(path)) files.make(path, "directory", { mode });
+  else if (files.kindOf(path) === "directory") files.chmod(path, mode);
+  else throw new AllocDirError("NOT_DIRECTORY", `${JSON.stringify(path)} exists and is not a directory`, path);
+}
+
+/** The folders of one task; the paths stand for nothing on this machine. */
+export class MemoryTaskDir implements TaskDir {
+  readonly name: string;
+  readonly allocDir: string;
+  readonly dir: string;
+  readonly sharedAllocDir: string;
+  readonly logDir: string;
+  readonly sharedTaskDir: string;
+  readonly localDir: string;
+  readonly secretsDir: string;
+  readonly privateDir: string;
+  readonly tmpDir: string;
+  readonly #files: MemoryFiles;
+
+  constructor(files: MemoryFiles, allocDir: string, name: string) {
+    this.#files = files;
+    this.name = name;
+    this.allocDir = allocDir;
+    this.dir = join(allocDir, name);
+    this.sharedAllocDir = join(allocDir, "alloc");
+    this.logDir = join(this.sharedAllocDir, "logs");
+    this.sharedTaskDir = join(this.dir, "alloc");
+    this.localDir = join(this.dir, "local");
+    this.secretsDir = join(this.dir, "secrets");
+    this.privateDir = join(this.dir, "private");
+    this.tmpDir = join(this.dir, "tmp");
+  }
+
+  // oxlint-disable-next-line require-await -- a failed check is to reject
+  async build(o: { readonly isolation: Isolation }): Promise<void> {
+    if (!SUPPORTED.includes(o.isolation)) {
+      throw new AllocDirError(
+        "UNSUPPORTED_ISOLATION",
+        `isolation ${JSON.stringify(o.isolation)} is not supported by the layout in memory`,
+        this.name,
+        { details: { field: "isolation" } },
+      );
+    }
+    const known = this.#files.exists(this.name);
+    try {
+      ensureDirectory(this.#files, this.name, 0o777);
+      ensureDirectory(this.#files, `${this.name}/local`, 0o777);
+      ensureDirectory(this.#files, `${this.name}/tmp`, 0o1777);
+      this.#secrets();
+    } catch (reason) {
+      if (!known) this.#files.remove(this.name);
+      throw reason;
+    }
+  }
+
+  // oxlint-disable-next-line require-await -- a failed check is to reject
+  async makeSecretsDirs(): Promise<void> {
+    this.#secrets();
+  }
+
+  unmount(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #secrets(): void {
+    for (const name of ["secrets", "private"]) ensureDirectory(this.#files, `${this.name}/${name}`, 0o777);
+  }
+}

@@ -1,0 +1,1 @@
+export { createMountsAllocDir, type MountsAllocDirOptions } from "./mounts-alloc-dir.ts";
