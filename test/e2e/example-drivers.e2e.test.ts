@@ -98,9 +98,12 @@ describe.skipIf(NOMAD === undefined)("in a stock agent", () => {
     processesOf(join(agent.dir, "data")).flatMap(({ pid, args }) =>
       args.startsWith("/bin/sh -c trap 'exit 0'") && args.includes(`, ${who}!`) ? [pid] : [],
     );
-  const events = (a: any): string[] => (a.TaskStates?.t?.Events ?? []).map((e: any) => `${e.Type}: ${e.DisplayMessage}`);
+  const events = (a: any): string[] =>
+    (a.TaskStates?.t?.Events ?? []).map((e: any) => `${e.Type}: ${e.DisplayMessage}`);
   const exits = (a: any): number[] =>
-    (a.TaskStates?.t?.Events ?? []).filter((e: any) => e.Type === "Terminated").map((e: any) => Number(e.Details.exit_code));
+    (a.TaskStates?.t?.Events ?? [])
+      .filter((e: any) => e.Type === "Terminated")
+      .map((e: any) => Number(e.Details.exit_code));
 
   it("both are detected and healthy", async () => {
     const text = await until("healthy drivers", async () => {
@@ -133,10 +136,10 @@ describe.skipIf(NOMAD === undefined)("in a stock agent", () => {
     it("tells its statistics", async () => {
       const shown = await until("statistics", async () => {
         const text = await agent.ok("alloc", "status", "-stats", allocId);
-        return /^RSS/m.test(text) || /Memory Stats/.test(text) ? text : undefined;
+        return text.includes("Memory Stats") && /\d\.\d+%/.test(text) && text;
       });
-      expect(shown).toMatch(/Memory Stats\n(.*\n)?.*RSS/);
-      expect(shown).toMatch(/CPU Stats/);
+      expect(shown).toMatch(/Memory Stats\n.*RSS.*\n.*[1-9]\d* [KM]iB/);
+      expect(shown).toMatch(/CPU Stats\n.*Percent/);
     });
 
     it("runs commands beside the task, with their exit code and with what is typed", async () => {
@@ -201,7 +204,8 @@ describe.skipIf(NOMAD === undefined)("in a stock agent", () => {
       const [plugin] = agent.pluginPids(file(driver));
       if (victim === "the agent") expect(plugin).toBe(plugins[0]);
       else expect(plugin).not.toBe(plugins[0]);
-      expect(greeters(name)).toEqual([pid]);
+      // The same one, or none when its time was over before the agent was back.
+      expect([[pid], []]).toContainEqual(greeters(name));
       const ended = await until(
         "the end of the task",
         async () => (await allocs(name)).find((a) => ["failed", "complete"].includes(a.ClientStatus)),

@@ -115,6 +115,9 @@ server {
   enabled = true
   bootstrap_expect = 1
 }
+telemetry {
+  publish_allocation_metrics = true
+}
 client {
   enabled = true
   options = { "fingerprint.denylist" = "env_aws,env_gce,env_azure,env_digitalocean,consul,vault,cni" }
