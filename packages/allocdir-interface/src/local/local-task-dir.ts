@@ -1,9 +1,9 @@
-import { lstat } from "node:fs/promises";
+import { lstatSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { AllocDirError } from "../alloc-dir-error.ts";
 import type { Mounter } from "../mounter.ts";
 import type { Isolation, TaskDir, TaskDirOptions } from "../types.ts";
-import { makeDir } from "./make-dir.ts";
+import { makeDir, setDir } from "./make-dir.ts";
 import type { Owner } from "./nobody.ts";
 
 /** What a task directory shares with its allocation. */
@@ -69,12 +69,12 @@ export class LocalTaskDir implements TaskDir {
       [this.secretsDir, this.#secretsMB, "secrets"],
       [this.privateDir, PRIVATE_MB, "private"],
     ] as const) {
-      if (asRoot && (await isMounted(dir))) continue;
+      if (asRoot && isMounted(dir)) continue;
       const owner = await this.#context.owner();
       await makeDir(dir, 0o777, undefined, `${this.name}/${word}`);
       if (!asRoot) continue;
       await mounter.mountTmpfs(dir, sizeMB);
-      await makeDir(dir, 0o777, owner, `${this.name}/${word}`);
+      setDir(dir, 0o777, owner, `${this.name}/${word}`);
     }
   }
 
@@ -87,12 +87,8 @@ export class LocalTaskDir implements TaskDir {
 }
 
 /** Whether a tmpfs is mounted on a directory: seen from the file system itself, since a marker file is the task's to delete. */
-async function isMounted(dir: string): Promise<boolean> {
-  try {
-    const [own, parent] = await Promise.all([lstat(dir), lstat(dirname(dir))]);
-    return own.dev !== parent.dev;
-  } catch (reason) {
-    if ((reason as NodeJS.ErrnoException).code === "ENOENT") return false;
-    throw reason;
-  }
+function isMounted(dir: string): boolean {
+  const own = lstatSync(dir, { throwIfNoEntry: false });
+  const parent = lstatSync(dirname(dir), { throwIfNoEntry: false });
+  return own !== undefined && parent !== undefined && own.dev !== parent.dev;
 }

@@ -20,6 +20,16 @@ export async function makeDir(
   } catch (reason) {
     if ((reason as NodeJS.ErrnoException).code !== "EEXIST") throw reason;
   }
+  setDir(path, mode, owner, shown);
+}
+
+/** Gives an existing directory mode and owner. */
+export function setDir(
+  path: string,
+  mode: number,
+  owner: { readonly uid: number; readonly gid: number } | undefined,
+  shown: string,
+): void {
   let fd: number;
   try {
     fd = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
