@@ -1,8 +1,6 @@
 /** The built-in driver and the log collector, both in the detached driver process. */
 import { type Clock, sleep } from "@outrider/backoff";
-import { type Logger } from "@outrider/foundation";
 import { isPluginShutdown } from "@outrider/plugin-driver";
-import { connectPlugin } from "@outrider/plugin-driver/host";
 import type { CollectedOutput, LogCollectorClient } from "../logs/log-collector-client.ts";
 import type { DriverInstance } from "./driver-manager.ts";
 import type { DriverProcessHost } from "./driver-process.ts";
@@ -18,14 +16,10 @@ const LOG_ATTEMPTS = 5;
 export class BuiltinSource implements DriverSource {
   readonly name = BUILTIN_DRIVER;
   readonly #process: DriverProcessHost;
-  readonly #clock: Clock;
-  readonly #logger: Logger;
   #connection: ProcessConnection | undefined;
 
-  constructor(process: DriverProcessHost, clock: Clock, logger: Logger) {
+  constructor(process: DriverProcessHost) {
     this.#process = process;
-    this.#clock = clock;
-    this.#logger = logger;
   }
 
   /** The connection of the latest instance. */
@@ -35,25 +29,9 @@ export class BuiltinSource implements DriverSource {
 
   async open(signal: AbortSignal): Promise<OpenedDriver> {
     const connection = await this.#process.connect(signal);
-    try {
-      const plugin = await connectPlugin({
-        socketPath: this.#process.driverSocket,
-        clock: this.#clock,
-        logger: this.#logger,
-        signal,
-      });
-      this.#connection = connection;
-      // both lines end with the process; whichever ends first counts
-      const gone = Promise.race([plugin.gone, connection.gone]);
-      const close = async (): Promise<void> => {
-        plugin.detach();
-        connection.close();
-      };
-      return { plugin, gone, close };
-    } catch (reason) {
-      connection.close();
-      throw reason;
-    }
+    this.#connection = connection;
+    const close = async (): Promise<void> => connection.close();
+    return { plugin: connection.driver, gone: connection.gone, close };
   }
 }
 

@@ -54,7 +54,7 @@ export function createDriverManager(options: DriverManagerOptions): ClientDriver
     clock,
     logger,
   });
-  const builtin = new BuiltinSource(process, clock, logger);
+  const builtin = new BuiltinSource(process);
   const stateDir = join(dataDir, "driver", "plugins");
   const external =
     pluginDir === undefined ? [] : externalSources(plugins ?? [], { pluginDir, stateDir, clock, logger });

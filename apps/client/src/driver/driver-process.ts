@@ -9,7 +9,7 @@ import { listNames } from "./process-driver/files.ts";
 import { EXIT_LOCKED } from "./process-driver/lock.ts";
 import { PROCESS_PROTOCOL } from "./process-driver/process-protocol.ts";
 import { readBootId, signalProcess } from "./process-driver/identity.ts";
-import { DRIVER_SOCKET, openStateFolder, PROCESS_SOCKET, type StateFolder } from "./process-driver/state-folder.ts";
+import { openStateFolder, PROCESS_SOCKET, type StateFolder } from "./process-driver/state-folder.ts";
 import { ProcessConnection } from "./process-connection.ts";
 
 /** A process that does not serve within this time is given up. */
@@ -43,11 +43,6 @@ export class DriverProcessHost {
   constructor(options: DriverProcessOptions) {
     this.#options = options;
     this.#folder = openStateFolder(options.dataDir);
-  }
-
-  /** Where the driver protocol is spoken, for this process. */
-  get driverSocket(): string {
-    return this.#folder.socket(DRIVER_SOCKET);
   }
 
   /** A connection to a process that speaks our protocol. */
@@ -112,7 +107,8 @@ export class DriverProcessHost {
 
   async #replace(connection: ProcessConnection): Promise<void> {
     try {
-      if (!connection.isGone) await connection.quit();
+      if (connection.isGone) this.#terminate(PROCESS_PROTOCOL);
+      else await connection.quit();
     } catch {
       this.#terminate();
     } finally {
@@ -120,14 +116,21 @@ export class DriverProcessHost {
     }
   }
 
-  /** Without asking it, as one too old could not be: by the pid it wrote down, checked against its start time. */
-  #terminate(): void {
+  /**
+   * Without asking it, as one too old could not be: by the pid it wrote down, checked against its start time. One that hung up may have been
+   * replaced already: `spared` is the protocol of those that are left alone.
+   */
+  #terminate(spared?: number): void {
     try {
-      const { pid, startTime, bootId } = JSON.parse(readFileSync(join(this.#folder.path, "driver.json"), "utf8")) as {
+      const { pid, startTime, bootId, protocol } = JSON.parse(
+        readFileSync(join(this.#folder.path, "driver.json"), "utf8"),
+      ) as {
         pid: number;
         startTime: string;
         bootId: string;
+        protocol: number;
       };
+      if (protocol === spared) return;
       if (bootId === readBootId()) signalProcess({ pid, startTime }, SIGTERM);
     } catch {
       // it wrote nothing: its lock tells the new one

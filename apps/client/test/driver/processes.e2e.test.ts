@@ -82,15 +82,15 @@ describe("the driver process", () => {
     await next.plugin.destroyTask(task.config.id, true);
   });
 
-  it("is replaced when it speaks another protocol", async () => {
+  it.each(["tomorrow", "yesterday"])("is replaced when it speaks the protocol of %s", async (age) => {
     h = await startHarness();
-    const old = spawn(process.execPath, [...source("./other-protocol.ts"), h.dataDir], {
+    const old = spawn(process.execPath, [...source("./other-protocol.ts"), h.dataDir, age], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     await once(old.stdout, "data");
     const driver = await h.driver();
     expect((await driver.info()).name).toBe("raw_exec");
-    expect(old.exitCode).toBe(0);
+    expect([old.exitCode, old.signalCode]).toEqual(age === "tomorrow" ? [0, null] : [null, "SIGTERM"]);
   });
 
   it("is replaced when something deaf sits on its socket, and not before it has had its time", async () => {

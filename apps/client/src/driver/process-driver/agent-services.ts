@@ -1,50 +1,30 @@
-/** The driver process's services beside the driver itself: log collection, and the talk about versions and leaving. */
-import { create } from "@bufbuild/protobuf";
-import type { Server } from "@grpc/grpc-js";
-import {
-  DriverProcess,
-  HelloResponseSchema,
-  LogCollector,
-  QuitResponseSchema,
-  type StartRequest,
-  StartResponseSchema,
-  type StopRequest,
-  StopResponseSchema,
-} from "../../logs/gen/driver_process_pb.js";
-import { answer, definitionOf } from "../../logs/grpc-glue.ts";
+/** What the driver process serves beside the driver itself: log collection, and the talk about versions and leaving. */
+import type { CollectRequest } from "@outrider/allocdir-interface/logs";
 import { readProcStat, UNKNOWN_START } from "./identity.ts";
 import type { LogRegistry } from "./log-registry.ts";
 import { PROCESS_PROTOCOL } from "./process-protocol.ts";
+import type { CallHandler } from "./rpc/frame-server.ts";
 
-/** Adds the services to a server. */
-export function addAgentServices(server: Server, registry: LogRegistry, build: string, quit: () => void): void {
-  server.addService(definitionOf(LogCollector), {
-    start: answer(async (request: StartRequest) => {
-      await registry.start({
-        key: request.taskId,
-        logDir: request.logDir,
-        taskName: request.taskName,
-        stdoutFifo: request.stdoutFifo,
-        stderrFifo: request.stderrFifo,
-        maxFiles: request.maxFiles,
-        maxFileSizeMb: request.maxFileSizeMb,
-      });
-      return create(StartResponseSchema);
-    }),
-    stop: answer(async (request: StopRequest) => {
-      await registry.stop(request.taskId);
-      return create(StopResponseSchema);
-    }),
-  });
+/** Answer to the first question of every connection. Its first two fields stay as they are for ever. */
+export interface Hello {
+  readonly protocol: number;
+  readonly build: string;
+  readonly pid: number;
+  /** Field 22 of `/proc/<pid>/stat`. */
+  readonly startTime: string;
+}
+
+/** The methods. */
+export function agentCalls(registry: LogRegistry, build: string, quit: () => void): Record<string, CallHandler> {
   const startTime = readProcStat(process.pid)?.startTime ?? UNKNOWN_START;
-  server.addService(definitionOf(DriverProcess), {
-    hello: answer(async () =>
-      create(HelloResponseSchema, { protocol: PROCESS_PROTOCOL, build, pid: process.pid, startTime }),
-    ),
-    quit: answer(async () => {
+  const hello: Hello = { protocol: PROCESS_PROTOCOL, build, pid: process.pid, startTime };
+  return {
+    hello: async () => hello,
+    quit: async () => {
       // after this turn, so that the answer is on its way
       setImmediate(quit);
-      return create(QuitResponseSchema);
-    }),
-  });
+    },
+    startLogs: ([request]) => registry.start(request as CollectRequest),
+    stopLogs: ([key]) => registry.stop(key as string),
+  };
 }

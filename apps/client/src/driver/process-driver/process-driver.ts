@@ -213,7 +213,7 @@ export class ProcessDriver implements DriverPlugin {
     const { host, supervisor } = this.#options;
     const { config, meta, hasEnded } = supervisor.get(taskId);
     const [name, ...args] = command;
-    if (name === undefined || name === "") throw new RecoverableError("exec: no command given", false);
+    if (name === undefined || name === "") throw new RecoverableError("exec: empty command", false);
     if (hasEnded) throw new RecoverableError(`task ${taskId} is not running`, false);
     if (config === undefined) throw new RecoverableError(`task ${taskId} has not been recovered yet`, true);
     const user = await taskUser(config.user, host.tools, signal);

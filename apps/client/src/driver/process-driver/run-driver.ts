@@ -2,10 +2,9 @@
 import { createLogCollector } from "@outrider/allocdir-interface/logs";
 import { systemClock } from "@outrider/backoff";
 import type { Logger } from "@outrider/foundation";
-import { createDriverServer } from "@outrider/plugin-driver/serve";
 import { join } from "node:path";
 import { loadNativeIo } from "../../logs/koffi-io.ts";
-import { addAgentServices } from "./agent-services.ts";
+import { agentCalls } from "./agent-services.ts";
 import { findCgroups } from "./cgroup-mounts.ts";
 import { type LogLevel, openDriverLog } from "./driver-log.ts";
 import { writeFileAtomic } from "./files.ts";
@@ -16,9 +15,10 @@ import { EXIT_LOCKED, lockFolder } from "./lock.ts";
 import { LogRegistry } from "./log-registry.ts";
 import { ProcessDriver } from "./process-driver.ts";
 import { PROCESS_PROTOCOL } from "./process-protocol.ts";
+import { driverHandlers } from "./rpc/driver-methods.ts";
+import { serveFrames } from "./rpc/frame-server.ts";
 import { createShimSpawner } from "./shim-spawner.ts";
-import { serveOn } from "./serve-process.ts";
-import { DRIVER_SOCKET, openStateFolder, PROCESS_SOCKET } from "./state-folder.ts";
+import { openStateFolder, PROCESS_SOCKET } from "./state-folder.ts";
 import { TaskStats } from "./task-stats.ts";
 import { Supervisor } from "./supervisor.ts";
 import { TaskStore } from "./task-store.ts";
@@ -31,6 +31,8 @@ export interface DriverArguments {
 }
 
 const SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/** How long the last answers may take to leave. */
+const LEAVE_MS = 50;
 /** File that names the process that serves a folder. */
 export const PROCESS_FILE = "driver.json";
 
@@ -71,27 +73,21 @@ export async function runDriver({ dataDir, build, logLevel }: DriverArguments): 
   const facts = { "driver.raw_exec.logs": native === undefined ? "copy" : "splice" };
   const stats = new TaskStats(clock, logger);
   const driver = new ProcessDriver({ supervisor, host, stats, facts, clock, logger });
-  const socketPath = folder.socket(DRIVER_SOCKET);
   let leaving = false;
   const quit = (): void => {
     if (leaving) return;
     leaving = true;
     logger.info("driver process ends; tasks live on");
     supervisor.close();
-    closeProcess();
-    void server.close().finally(() => process.exit(0));
+    stopServing();
+    // answers that were given leave first
+    clock.setTimeout(() => process.exit(0), LEAVE_MS);
   };
-  // an orderly end of the agent is no end of this process: it is there to outlive it
-  const server = await createDriverServer(driver, {
-    socketPath,
-    logger,
-    clock,
-    guardFifos: false,
-    onShutdown: () => undefined,
+  const { calls, streams } = driverHandlers(driver);
+  const stopServing = await serveFrames(folder.socket(PROCESS_SOCKET), {
+    calls: { ...calls, ...agentCalls(registry, build, quit) },
+    streams,
   });
-  const closeProcess = await serveOn(folder.socket(PROCESS_SOCKET), (grpc) =>
-    addAgentServices(grpc, registry, build, quit),
-  );
   process.on("SIGTERM", quit);
   try {
     const startTime = readProcStat(process.pid)?.startTime ?? UNKNOWN_START;

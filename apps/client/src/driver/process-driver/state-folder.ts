@@ -2,9 +2,7 @@
 import { chmodSync, closeSync, constants, fstatSync, mkdirSync, openSync } from "node:fs";
 import { join } from "node:path";
 
-/** The driver protocol, as Nomad speaks it. */
-export const DRIVER_SOCKET = "driver.sock";
-/** Our own calls: versions, log collection, leaving. */
+/** Where the agent calls: the driver, log collection, versions, leaving. */
 export const PROCESS_SOCKET = "process.sock";
 
 /** An open folder. */
