@@ -329,7 +329,7 @@ describe("the node's own calls over HTTP", () => {
     });
     expect(await api.call("DELETE", `${path}/pause`)).toMatchObject({ status: 405, text: "Invalid method" });
     expect(await api.get(`${path}/zzz`)).toMatchObject({ status: 404, text: "resource not found" });
-    expect((await api.get(`${path}/exec`)).status).toBe(501);
+    expect((await api.get(`${path}/exec`)).status).toBe(400);
     expect((await api.call("PUT", `${path}/gc`)).status).toBe(200);
     expect((await api.get(`${path}/gc`)).status).toBe(405);
     expect(api.calls).toEqual([

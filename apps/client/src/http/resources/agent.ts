@@ -4,6 +4,7 @@ import { change, json, type ApiResult, type Resource } from "../api-types.ts";
 import { HttpError } from "../http-error.ts";
 import { NOMAD_VERSION } from "../../node/index.ts";
 import { nodeHandlers } from "./client-allocation.ts";
+import { notSupported } from "./unsupported.ts";
 
 /** Port by which the server is named where a name is needed; nothing listens there. */
 const RPC_PORT = 4647;
@@ -44,7 +45,15 @@ export function agentResources(context: ApiContext): Resource[] {
       path: "/v1/client/stats",
       methods: { GET: async () => json(encode(HostStatsStruct, await nodeHandlers(context).hostStats())) },
     },
-    { path: "/v1/client/metadata", methods: { GET: () => json(metadata(context)) } },
+    {
+      path: "/v1/client/metadata",
+      methods: {
+        GET: () => json(metadata(context)),
+        ...change(() => {
+          throw notSupported("changing metadata while the agent runs");
+        }),
+      },
+    },
     {
       path: "/v1/client/gc",
       methods: change(async () => {

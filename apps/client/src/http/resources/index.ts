@@ -13,6 +13,7 @@ import { metricsResource } from "./metrics.ts";
 import { nodeResources } from "./nodes.ts";
 import { searchResource } from "./search.ts";
 import { serviceResources } from "./services.ts";
+import { unsupportedResources } from "./unsupported.ts";
 import { variableResources } from "./variables.ts";
 
 /** Every resource of the API. */
@@ -32,5 +33,6 @@ export function allResources(context: ApiContext): Resource[] {
     searchResource(context),
     ...serviceResources(context),
     ...variableResources(context),
+    ...unsupportedResources(),
   ];
 }
