@@ -12,6 +12,14 @@ const CLIENT_USAGE = `
   -token <secret>    (NOMAD_TOKEN)              -no-color, -force-color
   -ca-cert, -ca-path, -client-cert, -client-key, -tls-server-name, -tls-skip-verify`;
 
+/** First words of commands that only Nomad's own command has. */
+const OF_NOMAD = new Set(
+  (
+    "acl config deployment eval event fmt license login monitor namespace operator plugin quota recommendation scaling " +
+    "sentinel server service setup system tls ui var volume"
+  ).split(" "),
+);
+
 /** Finds the command that the first words name and runs it. Gives the exit code; writes every failure as one message. */
 export async function runCommand(
   commands: readonly Command[],
@@ -36,9 +44,12 @@ export async function runCommand(
       context.stdout.write(`${columns(family.map((c) => [`outrider ${c.name}`, c.synopsis]))}\n`);
       return argv[1] === undefined ? 1 : 0;
     }
-    say(
-      `outrider: there is no command ${JSON.stringify(argv.slice(0, family.length > 0 ? 2 : 1).join(" "))}; \`outrider help\` lists them`,
-    );
+    const words = argv.slice(0, family.length > 0 || OF_NOMAD.has(first) ? 2 : 1).filter((w) => !w.startsWith("-"));
+    say(`outrider: there is no command ${JSON.stringify(words.join(" "))}; \`outrider help\` lists them`);
+    const near = commands.filter((c) => c.name.endsWith(` ${first}`)).map((c) => `\`outrider ${c.name}\``);
+    if (near.length > 0) say(`Did you mean ${near.join(" or ")}?`);
+    else if (family.length > 0 || OF_NOMAD.has(first))
+      say("If Nomad's own command has it: that one works against this agent, too, as far as the agent supports it.");
     return 127;
   }
   const spec: FlagSpec = command.client ? { ...CLIENT_FLAGS, ...command.flags } : command.flags;

@@ -54,6 +54,22 @@ describe("the program", () => {
     });
   });
 
+  it("says what else there is for a command that only Nomad's own has, or that is called otherwise", async () => {
+    for (const [words, name] of [
+      [["deployment", "list"], "deployment list"],
+      [["job", "plan", "x"], "job plan"],
+      [["operator", "-h"], "operator"],
+    ] as const)
+      expect(await cli(words)).toEqual({
+        code: 127,
+        out: "",
+        err: expect.stringMatching(new RegExp(`no command "${name}".*\n.*works against this agent`)),
+      });
+    expect((await cli(["status"])).err).toMatch(/no command "status".*\n.*`outrider job status` or/);
+    expect((await cli(["run", "x.hcl"])).err).toContain("Did you mean `outrider job run`?");
+    expect((await cli(["frob"])).err).not.toContain("Nomad");
+  });
+
   it("prints its version", async () => {
     for (const words of [["version"], ["-v"], ["--version"]])
       expect((await cli(words)).out).toMatch(/^Outrider v\d+\.\d+\.\d+\n$/);

@@ -123,6 +123,7 @@ export const allocExec: Command = {
   -i            Pass on the standard input (default; -i=false to disable)
   -t            On a terminal of its own (default when this is one)
   -e <char>     What ends a session with a terminal, at the beginning of a line and followed by a dot (default ~; none)
+  -verbose      Whole ids
 
 The exit code is the command's.`,
   flags: { task: "string", job: "bool", i: "bool", t: "bool", e: "string", verbose: "bool" },
