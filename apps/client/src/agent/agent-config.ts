@@ -3,6 +3,8 @@ import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { OutriderError } from "@outrider/foundation";
 import type { BindAddress } from "../http/index.ts";
+import type { ExternalPlugin } from "../driver/external-source.ts";
+import { resolvePlugins } from "./agent-plugins.ts";
 import type { ClientGcLimits } from "../node/index.ts";
 import { DEFAULT_CLIENT_GC } from "../node/index.ts";
 
@@ -44,6 +46,10 @@ export interface AgentConfig {
   readonly nodeName: string;
   readonly logLevel: string;
   readonly prometheus: boolean;
+  /** Where driver plugins lie; absolute. */
+  readonly pluginDir: string | undefined;
+  /** Those that are run. */
+  readonly plugins: readonly ExternalPlugin[];
   readonly clientOptions: ClientOptions;
 }
 
@@ -61,6 +67,11 @@ export interface AgentSettings {
   readonly logLevel?: string | undefined;
   readonly allowedHosts?: readonly string[] | undefined;
   readonly meta?: Readonly<Record<string, string>> | undefined;
+  readonly pluginDir?: string | undefined;
+  /** `driver=file` for each. */
+  readonly plugins?: readonly string[] | undefined;
+  /** `driver={…}`, the plugin's `config` block as JSON. */
+  readonly pluginConfigs?: readonly string[] | undefined;
 }
 
 /** Flag and environment variable of each setting, for messages and docs. */
@@ -75,6 +86,7 @@ export const SETTING_NAMES = {
   nodeName: ["-node", "OUTRIDER_NODE_NAME"],
   nodeClass: ["-node-class", "OUTRIDER_NODE_CLASS"],
   logLevel: ["-log-level", "OUTRIDER_LOG_LEVEL"],
+  pluginDir: ["-plugin-dir", "OUTRIDER_PLUGIN_DIR"],
 } as const satisfies Partial<Record<keyof AgentSettings, readonly [flag: string, env: string]>>;
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error"];
@@ -121,6 +133,7 @@ export function resolveAgentConfig(
     nodeName: checkedName("nodeName", text("nodeName", defaultNodeName())),
     logLevel: checkedLevel(text("logLevel", "info")),
     prometheus: true,
+    ...resolvePlugins(flags, text("pluginDir", ""), cwd),
     clientOptions: {
       maxKillTimeoutMs: 30_000,
       publishAllocationMetrics: true,

@@ -3,7 +3,13 @@ import type { Clock } from "@outrider/backoff";
 import { type Logger, OutriderError } from "@outrider/foundation";
 import { accessSync, constants, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { connectPlugin, type HostedDriver, launchPlugin, type ReattachRecord } from "@outrider/plugin-driver/host";
+import {
+  connectPlugin,
+  encodeConfig,
+  type HostedDriver,
+  launchPlugin,
+  type ReattachRecord,
+} from "@outrider/plugin-driver/host";
 import type { DriverSource, OpenedDriver } from "./driver-source.ts";
 import { readTextOrNothing, unlinkQuietly, writeFileAtomic } from "./process-driver/files.ts";
 
@@ -14,8 +20,8 @@ export interface ExternalPlugin {
   /** The driver's name in job files; it must be the one that the plugin gives itself. */
   readonly name: string;
   readonly args?: readonly string[];
-  /** The plugin's `config` block, encoded by its schema; absent = none. */
-  readonly config?: Uint8Array;
+  /** The plugin's `config` block as plain data; checked and completed by its schema. */
+  readonly config?: unknown;
 }
 
 /** What the sources need. */
@@ -55,7 +61,7 @@ class ExternalSource implements DriverSource {
     const driver = (await this.#reattach(signal)) ?? (await this.#launch(signal));
     try {
       await this.#checkName(driver, signal);
-      await driver.setConfig(this.#plugin.config ?? new Uint8Array(), undefined, signal);
+      await driver.setConfig(await this.#configBytes(driver, signal), undefined, signal);
       writeFileAtomic(this.#record, JSON.stringify(driver.reattach), 0o600);
     } catch (reason) {
       await driver.stop();
@@ -94,6 +100,12 @@ class ExternalSource implements DriverSource {
       clock,
       signal,
     });
+  }
+
+  async #configBytes(driver: HostedDriver, signal: AbortSignal): Promise<Uint8Array> {
+    const { config, name } = this.#plugin;
+    const schema = (await driver.configSchema(signal)) ?? { kind: "object", attributes: {} };
+    return encodeConfig(schema, config ?? {}, { field: `plugin ${name}` });
   }
 
   async #checkName(driver: HostedDriver, signal: AbortSignal): Promise<void> {

@@ -26,6 +26,9 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
       logLevel: text("log-level"),
       allowedHosts: flags.list("allowed-host"),
       meta: metaOf(flags.list("meta")),
+      pluginDir: text("plugin-dir"),
+      plugins: flags.list("plugin"),
+      pluginConfigs: flags.list("plugin-config"),
     },
     context.env,
     context.cwd,
@@ -101,6 +104,9 @@ export const agent: Command = {
   -node <name>           Name of the node (OUTRIDER_NODE_NAME, default the host's)
   -node-class <name>     (OUTRIDER_NODE_CLASS)
   -meta key=value        Metadata of the node; may be repeated
+  -plugin-dir <path>     Folder of driver plugins (OUTRIDER_PLUGIN_DIR)
+  -plugin driver=file    Run a plugin of that folder as a driver; may be repeated
+  -plugin-config driver={…}  The plugin's config block as JSON; may be repeated
   -log-level <level>     trace, debug, info, warn or error (OUTRIDER_LOG_LEVEL, default info)
   -log-json              Lines as JSON (OUTRIDER_LOG_JSON)
   -log-file <path>       Instead of standard error; SIGHUP opens it anew (OUTRIDER_LOG_FILE)
@@ -118,6 +124,9 @@ SIGINT and SIGTERM end the agent; tasks keep running and are found again at the 
     node: "string",
     "node-class": "string",
     meta: "list",
+    "plugin-dir": "string",
+    plugin: "list",
+    "plugin-config": "list",
     "log-level": "string",
     "log-json": "bool",
     "log-file": "string",
