@@ -85,6 +85,8 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
         random,
         driverCommand: deps.driverCommand ?? defaultDriverCommand(),
         build: version,
+        pluginDir: config.pluginDir,
+        plugins: config.plugins,
       }),
   );
   const server = createEmbeddedServer({
