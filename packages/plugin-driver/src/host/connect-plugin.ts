@@ -23,12 +23,7 @@ export interface ConnectPluginOptions {
   readonly signal?: AbortSignal;
 }
 
-/**
- * Connects once to a running driver and asks who it is; no process is ever signalled, since a saved pid may be another's. `init` is
- * called by this function, `setConfig` is not.
- * @throws {@link PluginStartError} of kind `connect`, `identity`, `api-version`, `certificate` or `socket-path`
- * @public
- */
+/** See `entry.ts`. */
 export async function connectPlugin(o: ConnectPluginOptions): Promise<HostedDriver> {
   const { clock = systemClock, logger = noopLogger, signal } = o;
   const timeouts = { ...DEFAULT_CALL_TIMEOUTS, ...o.timeouts };

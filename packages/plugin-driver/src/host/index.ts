@@ -1,9 +1,10 @@
 export type { PluginAddress } from "./channel.ts";
 export type { ExpectedPlugin, VerifyPlugin } from "./attach.ts";
-export { connectPlugin, type ConnectPluginOptions } from "./connect-plugin.ts";
-export { DEFAULT_START_TIMEOUT_MS, launchPlugin, type LaunchPluginOptions, type SpawnPlugin } from "./launch-plugin.ts";
-export { HostedDriver, type PluginExit, type ReattachRecord } from "./hosted-driver.ts";
-export { DEFAULT_CALL_TIMEOUTS, type CallTimeouts } from "./timeouts.ts";
+export type { ConnectPluginOptions } from "./connect-plugin.ts";
+export { connectPlugin, launchPlugin } from "./entry.ts";
+export type { LaunchPluginOptions, SpawnPlugin } from "./launch-plugin.ts";
+export type { HostedDriver, PluginExit, ReattachRecord } from "./hosted-driver.ts";
+export { DEFAULT_CALL_TIMEOUTS, DEFAULT_START_TIMEOUT_MS, type CallTimeouts } from "./timeouts.ts";
 export { isAlive, processIdentity, signalProcess, type ProcessIdentity } from "../process/process-identity.ts";
 export { ConfigError, type ConfigIssue } from "../config/config-error.ts";
 export { decodeConfig, type DecodeConfigOptions } from "../config/decode-config.ts";

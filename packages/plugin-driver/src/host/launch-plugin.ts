@@ -13,10 +13,8 @@ import { readFirstLine } from "./first-line.ts";
 import { APP_VERSIONS, parseHandshake } from "./handshake.ts";
 import { HostedDriver, type PluginExit, type ProcessControl } from "./hosted-driver.ts";
 import { createLogRelay } from "./log-relay.ts";
-import { type CallTimeouts, DEFAULT_CALL_TIMEOUTS } from "./timeouts.ts";
+import { type CallTimeouts, DEFAULT_CALL_TIMEOUTS, DEFAULT_START_TIMEOUT_MS } from "./timeouts.ts";
 
-/** Nomad's limit from spawn to handshake line. */
-export const DEFAULT_START_TIMEOUT_MS = 60_000;
 /** go-plugin's port range for plugins that listen on TCP. */
 const TCP_PORTS = { PLUGIN_MIN_PORT: "10000", PLUGIN_MAX_PORT: "25000" };
 /** Without it not even `#!/usr/bin/env` works. */
@@ -64,12 +62,7 @@ const spawnDetached: SpawnPlugin = (command, args, { env, cwd }) =>
     ...(cwd === undefined ? {} : { cwd }),
   });
 
-/**
- * Starts a plugin, waits for its handshake, connects and asks who it is. Neither `setConfig` nor `init` is called. A start that
- * fails leaves no process behind.
- * @throws {@link PluginStartError}, whose `kind` says what went wrong
- * @public
- */
+/** See `entry.ts`. */
 export async function launchPlugin(o: LaunchPluginOptions): Promise<HostedDriver> {
   const { command, args = [], clock = systemClock, signal } = o;
   const timeouts = { ...DEFAULT_CALL_TIMEOUTS, ...o.timeouts };

@@ -28,3 +28,6 @@ export const DEFAULT_CALL_TIMEOUTS: CallTimeouts = {
   controllerMs: 1_000,
   exitMs: 2_000,
 };
+
+/** Nomad's limit from spawn to handshake line. @public */
+export const DEFAULT_START_TIMEOUT_MS = 60_000;
