@@ -502,6 +502,21 @@ describe("health", () => {
     expect(h.runner.allocState().deploymentStatus?.Healthy).toBe(true);
   });
 
+  it("is judged anew for another deployment also after a restart of the agent, and although it was judged before", async () => {
+    const h = await new Harness({ job: oneTask("exec sleep 600", { group: update }) }).agent();
+    await h.clock.advance(12_000);
+    expect(h.runner.allocState().deploymentStatus?.Healthy).toBe(true);
+    h.killAgent();
+    await h.agent({ restore: true });
+    await h.clock.advance(100);
+    expect(h.runner.allocState().deploymentStatus?.Healthy).toBe(true);
+    h.serverUpdate({ DeploymentID: "deployment-2" });
+    await h.clock.advance(9_000);
+    expect(h.runner.allocState().deploymentStatus?.Healthy).toBeNull();
+    await h.clock.advance(2_000);
+    expect(h.runner.allocState().deploymentStatus?.Healthy).toBe(true);
+  });
+
   it("of an allocation outside a deployment follows the migrate block", async () => {
     const migrate = { Migrate: { HealthCheck: "task_states", MinHealthyTime: 3e9, HealthyDeadline: 60e9 } };
     const h = await new Harness({

@@ -18,9 +18,9 @@ interface HealthRules {
 
 /** Decides whether an allocation of a service or system job is healthy, within its deadline (client-runtime.md 5.2). */
 export function allocHealthWatcherHook(c: AllocHookContext): AllocHook {
-  let watching:
-    | { readonly cancel: AbortController; readonly done: Promise<void>; readonly deployment: string }
-    | undefined;
+  let watching: { readonly cancel: AbortController; readonly done: Promise<void> } | undefined;
+  // Also of an allocation that was judged before a restart of the agent, so that nothing is watched.
+  let judgedFor: string | undefined;
   const stop = async (): Promise<void> => {
     watching?.cancel.abort();
     await watching?.done;
@@ -33,16 +33,19 @@ export function allocHealthWatcherHook(c: AllocHookContext): AllocHook {
     const done = watch(c, alloc, rules, cancel.signal).catch((err: unknown) => {
       if (!cancel.signal.aborted) c.config.logger.error({ err }, "health watcher failed");
     });
-    watching = { cancel, done, deployment: alloc.DeploymentID };
+    watching = { cancel, done };
   };
   return {
     name: "alloc_health_watcher",
-    prerun: () => start(c.alloc()),
+    prerun() {
+      judgedFor = c.alloc().DeploymentID;
+      start(c.alloc());
+    },
     async update({ alloc }) {
-      const before = watching?.deployment;
       await stop();
-      if (before !== undefined && before !== alloc.DeploymentID && c.deployment() !== null)
-        await c.setHealth(null, new Map());
+      const before = judgedFor;
+      judgedFor = alloc.DeploymentID;
+      if (before !== undefined && before !== alloc.DeploymentID && c.deployment() !== null) await c.setHealth(null, new Map());
       start(alloc);
     },
     async postrun() {
