@@ -178,6 +178,8 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
     } catch (cause) {
       // A former process may have been killed before it built the folder: then nothing can be missing in it.
       if (this.#runners.every(neverStarted)) return;
+      // Or while it deleted the folder of one that had ended: its end stays what it was.
+      if (isClientTerminal(this.#reporter.status.status)) return;
       throw new OutriderError("ERR_OUTRIDER_ALLOC_RESTORE", "allocation directory is inaccessible", { cause });
     }
   }

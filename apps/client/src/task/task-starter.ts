@@ -3,10 +3,14 @@ import { TASK_EVENT } from "@outrider/nomad-structs";
 import { isPluginShutdown, type DriverPlugin, type StartedTask, type TaskConfig } from "@outrider/plugin-driver";
 import type { DriverInstance, DriverManager } from "../driver/driver-manager.ts";
 import { DriverTask, type DriverTaskOptions } from "./driver/driver-task.ts";
+import { livingDriver } from "./driver/living-driver.ts";
 import { loadHandle, storeHandle, storeStarting } from "./driver/stored-handle.ts";
 import { settledBefore } from "./kill-signals.ts";
 import { messageOf } from "./task-hook-failure.ts";
 import type { TaskRecord } from "./task-record.ts";
+
+/** How many deaths of its driver one start goes through; a task that kills its driver must not do so for ever. */
+const START_ATTEMPTS = 8;
 
 export interface TaskStarterOptions {
   readonly driver: string;
@@ -51,22 +55,27 @@ export class TaskStarter {
 
   /** The task that a former process started, when its driver still knows it. */
   async recover(): Promise<DriverTask | undefined> {
-    const { record, logger, signal, driver, drivers } = this.#o;
+    const { record, logger, signal, clock, driver, drivers } = this.#o;
     const { handle: known, starting } = record.local;
     const stored = known ?? starting;
     if (stored === undefined) return undefined;
     const handle = loadHandle(stored);
-    const instance = await drivers.dispense(driver, { signal });
-    try {
-      // An id that was never answered may be unknown to the driver, which is fine: nothing was started.
-      if (known === undefined) await instance.plugin.inspectTask(handle.config.id, signal);
-      await instance.plugin.recoverTask(handle, signal);
-    } catch (err) {
-      signal.throwIfAborted();
-      logger.warn({ err }, "task cannot be recovered");
-      await this.#sweep(instance.plugin, handle.config.id);
-      record.setLocal({ handle: undefined, network: undefined, starting: undefined });
-      return undefined;
+    let instance: DriverInstance;
+    for (let newerThan = 0; ; newerThan = instance.generation) {
+      instance = await livingDriver(drivers, driver, { signal, clock, newerThan });
+      try {
+        // An id that was never answered may be unknown to the driver, which is fine: nothing was started.
+        if (known === undefined) await instance.plugin.inspectTask(handle.config.id, signal);
+        await instance.plugin.recoverTask(handle, signal);
+        break;
+      } catch (err) {
+        signal.throwIfAborted();
+        if (isPluginShutdown(err)) continue;
+        logger.warn({ err }, "task cannot be recovered");
+        if (!(await this.#sweep(instance.plugin, handle.config.id))) continue;
+        record.setLocal({ handle: undefined, network: undefined, starting: undefined });
+        return undefined;
+      }
     }
     if (known === undefined) {
       record.setLocal({ handle: { ...stored, state: "running" }, starting: undefined });
@@ -77,11 +86,11 @@ export class TaskStarter {
 
   /** Frees what the driver still keeps of an end that a former process had dealt with. */
   async forgetEnded(): Promise<void> {
-    const { record, driver, drivers, signal } = this.#o;
+    const { record, driver, drivers, signal, clock } = this.#o;
     const { ended } = record.local;
     if (ended === undefined) return;
     for (let newerThan = 0; ;) {
-      const { plugin, generation } = await drivers.dispense(driver, { signal, newerThan });
+      const { plugin, generation } = await livingDriver(drivers, driver, { signal, clock, newerThan });
       if (await this.#sweep(plugin, ended)) break;
       newerThan = generation;
     }
@@ -90,21 +99,23 @@ export class TaskStarter {
     record.forgetEnded();
   }
 
+  /** The same id with every driver that comes and goes: one that had started it gives that task. */
   async #startOnce(config: TaskConfig): Promise<{ instance: DriverInstance; started: StartedTask }> {
-    const { driver, drivers, signal } = this.#o;
-    const first = await drivers.dispense(driver, { signal });
-    try {
-      return { instance: first, started: await first.plugin.startTask(config, signal) };
-    } catch (cause) {
-      signal.throwIfAborted();
-      if (!isPluginShutdown(cause)) {
-        await this.#sweep(first.plugin, config.id);
-        throw cause;
+    const { driver, drivers, clock, signal } = this.#o;
+    for (let deaths = 0, newerThan = 0; ; deaths++) {
+      const instance = await livingDriver(drivers, driver, { signal, clock, newerThan, attempts: START_ATTEMPTS });
+      try {
+        return { instance, started: await instance.plugin.startTask(config, signal) };
+      } catch (cause) {
+        signal.throwIfAborted();
+        if (!isPluginShutdown(cause)) {
+          await this.#sweep(instance.plugin, config.id);
+          throw cause;
+        }
+        if (deaths + 1 >= START_ATTEMPTS) throw cause;
+        newerThan = instance.generation;
       }
     }
-    // The same id again: a driver that had started it gives that task.
-    const second = await drivers.dispense(driver, { signal, newerThan: first.generation });
-    return { instance: second, started: await second.plugin.startTask(config, signal) };
   }
 
   /** Nothing of a failed start or recovery may be left running. False when the driver is gone, and its successor has to be asked. */

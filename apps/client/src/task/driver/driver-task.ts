@@ -9,6 +9,7 @@ import {
 } from "@outrider/plugin-driver";
 import type { DriverInstance, DriverManager } from "../../driver/driver-manager.ts";
 import { messageOf } from "../task-hook-failure.ts";
+import { livingDriver } from "./living-driver.ts";
 
 /** Waits before a failed stop is tried again. */
 const STOP_RETRY_MS = [5_000, 20_000, 80_000, 120_000, 120_000] as const;
@@ -69,7 +70,8 @@ export class DriverTask {
       );
       if (error === undefined || isTaskNotFound(error)) return undefined;
       this.#o.signal.throwIfAborted();
-      this.#o.logger.error({ err: error, attempt: tries + 1 }, "task cannot be stopped");
+      const level = isPluginShutdown(error) ? "debug" : "error";
+      this.#o.logger[level]({ err: error, attempt: tries + 1 }, "task cannot be stopped");
       const wait = STOP_RETRY_MS[tries];
       if (wait === undefined) return error;
       await this.#pause(wait, isPluginShutdown(error) ? instance : undefined);
@@ -83,13 +85,13 @@ export class DriverTask {
 
   /** Makes the driver forget the ended task; the next instance when this one is gone, since nobody else would. Failures are logged only. */
   async destroy(): Promise<void> {
-    const { drivers, signal, logger } = this.#o;
+    const { drivers, signal, clock, logger } = this.#o;
     for (;;) {
       const { instance, error } = await this.#try((plugin) => plugin.destroyTask(this.id, true, signal));
       if (error === undefined || isTaskNotFound(error) || signal.aborted) return;
       if (!isPluginShutdown(error)) return logger.warn({ err: error }, "ended task cannot be destroyed");
       try {
-        this.#instance = await drivers.dispense(instance.name, { signal, newerThan: instance.generation });
+        this.#instance = await livingDriver(drivers, instance.name, { signal, clock, newerThan: instance.generation });
       } catch (err) {
         if (!signal.aborted) logger.warn({ err }, "ended task was lost with its driver");
         return;
@@ -132,10 +134,10 @@ export class DriverTask {
   }
 
   async #recover(stale: DriverInstance): Promise<void> {
-    const { drivers, signal, logger } = this.#o;
+    const { drivers, signal, clock, logger } = this.#o;
     let newerThan = stale.generation;
     for (;;) {
-      const next = await drivers.dispense(stale.name, { signal, newerThan });
+      const next = await livingDriver(drivers, stale.name, { signal, clock, newerThan });
       try {
         await next.plugin.recoverTask(this.handle, signal);
         this.#instance = next;
