@@ -1,10 +1,12 @@
 // Packs every public package, installs all tarballs together in an empty folder, then uses them as a stranger would:
-// ESM import and require() of every export, types of a consumer program, and the outrider command.
+// ESM import and require() of every export, first without the libraries of optional adapters; programs of test/consumer by their
+// types and at run time, as ESM and as CommonJS; the README examples as printed; and the outrider command.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { checkConsumer, checkReadmes } from "./smoke-consumer.mjs";
 import { pnpm } from "./pnpm.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -52,7 +54,8 @@ writeFileSync(
     overrides: { "light-my-request": { cookie: "^1.0.2" } },
   }),
 );
-run("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"]);
+const INSTALL = ["install", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
+run("npm", INSTALL);
 
 // Optional peers are the consumer's business: their adapters are loaded only where the peer is installed.
 const peers = (m) => Object.keys(m.peerDependencies ?? {});
@@ -81,35 +84,18 @@ const cjs = JSON.parse(
 for (const s of specifiers)
   if (JSON.stringify(esm[s]) !== JSON.stringify(cjs[s])) fail(`${s}: require() and import give different exports`);
 
-const consumer = specifiers
-  .map((s, i) => `import * as m${i} from ${JSON.stringify(s)};\nexport const k${i}: object = m${i};`)
-  .join("\n");
-writeFileSync(join(work, "consumer.mts"), `${consumer}\n`);
-writeFileSync(
-  join(work, "consumer.cts"),
-  `${specifiers.map((s, i) => `import m${i} = require(${JSON.stringify(s)});\nexport const k${i}: object = m${i};`).join("\n")}\n`,
+// The libraries of the adapters, in the versions that the adapters are tested with.
+const libraries = new Map(
+  packages.flatMap(({ manifest: m }) => peers(m).map((name) => [name, m.devDependencies?.[name] ?? "latest"])),
 );
-const usage = join(root, "test/consumer/usage.mts");
-if (existsSync(usage)) writeFileSync(join(work, "usage.mts"), readFileSync(usage));
-writeFileSync(
-  join(work, "tsconfig.json"),
-  JSON.stringify({
-    compilerOptions: {
-      target: "ES2023",
-      lib: ["ES2023", "ESNext.Disposable"],
-      module: "NodeNext",
-      moduleResolution: "NodeNext",
-      strict: true,
-      exactOptionalPropertyTypes: true,
-      skipLibCheck: false,
-      noEmit: true,
-      types: ["node"],
-      typeRoots: [join(root, "node_modules/@types")],
-    },
-    include: ["*.mts", "*.cts"],
-  }),
+run("npm", [...INSTALL, ...[...libraries].map(([name, version]) => `${name}@${version}`)]);
+const every = packages.flatMap(({ manifest: m }) =>
+  Object.entries(m.exports)
+    .filter(([, target]) => typeof target !== "string")
+    .map(([path]) => (path === "." ? m.name : `${m.name}${path.slice(1)}`)),
 );
-run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", work]);
+const compiled = checkConsumer({ root, work, run, fail, specifiers: every });
+const examples = checkReadmes({ root, work, run, fail, packages });
 
 if (packages.some(({ manifest }) => manifest.name === "outrider")) {
   const version = run(join(work, "node_modules/.bin/outrider"), ["version"]);
@@ -117,5 +103,6 @@ if (packages.some(({ manifest }) => manifest.name === "outrider")) {
 }
 rmSync(work, { recursive: true, force: true });
 console.log(
-  `smoke: ${packages.length} tarballs installed, ${specifiers.length} entry points imported, required and typed`,
+  `smoke: ${packages.length} tarballs installed, ${every.length} entry points imported, required and typed; ` +
+    `${compiled} programs compiled and run, ${examples} README examples print what they say`,
 );
