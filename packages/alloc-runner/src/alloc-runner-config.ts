@@ -31,13 +31,19 @@ export interface AllocStateUpdater {
   allocStateUpdated(update: AllocUpdate): void;
 }
 
+/** Whether a disk was taken over, in a sentence for the user as well. @public */
+export interface MigrationOutcome {
+  readonly migrated: boolean;
+  readonly text: string;
+}
+
 /** A previous allocation to wait for, and perhaps to take the disk from. @public */
 export interface PreviousAllocs<Dir = unknown> {
   /** Resolves when the previous allocation (and preempted ones) have ended, or cannot be asked any more. */
   wait(signal: AbortSignal): Promise<void>;
   isWaiting(): boolean;
-  /** Moves or copies the previous allocation's disk into `destination`. */
-  migrate?(destination: Dir, signal: AbortSignal): Promise<void>;
+  /** Moves or copies the previous allocation's disk into `destination`. Gives nothing when no disk was to be taken over. */
+  migrate?(destination: Dir, signal: AbortSignal): Promise<MigrationOutcome | undefined>;
   isMigrating?(): boolean;
 }
 

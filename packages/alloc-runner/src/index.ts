@@ -6,6 +6,7 @@ export type {
   AllocStatePersist,
   AllocStateUpdater,
   HookObserver,
+  MigrationOutcome,
   PreviousAllocs,
 } from "./alloc-runner-config.ts";
 export type { AllocRunner, AllocStatsReporter } from "./alloc-runner.ts";

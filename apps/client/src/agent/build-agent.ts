@@ -1,4 +1,5 @@
-import { createLocalAllocDir } from "@outrider/allocdir-interface/local";
+import { createLocalAllocDir, sweepDestroyed } from "@outrider/allocdir-interface/local";
+import { isMigrateToken } from "@outrider/allocdir-interface/migrate";
 import type { AllocDir } from "@outrider/allocdir-interface";
 import type { AllocRunnerConfig } from "@outrider/alloc-runner";
 import { systemClock, type Clock } from "@outrider/backoff";
@@ -131,7 +132,11 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
   const startedMs = clock.now();
   const http = createHttpServer({
     bind: config.bind.http,
-    guard: { allowedHosts: config.allowedHosts, token: config.token },
+    guard: {
+      allowedHosts: config.allowedHosts,
+      token: config.token,
+      isDiskToken: (allocId, token) => isMigrateToken(token, allocId, identity.secretId),
+    },
     region: config.region,
     resources: allResources(context),
     waiting,
@@ -140,6 +145,8 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
   });
 
   const startNode = async (): Promise<NodeClient> => {
+    // What was being deleted, or unpacked, when the last agent ended.
+    await sweepDestroyed(dir.alloc);
     const { clientOptions: options } = config;
     const loopback = "unixSocket" in config.bind.http || isLoopback(config.bind.http.host);
     const fingerprint = await fingerprintNode(identity, {

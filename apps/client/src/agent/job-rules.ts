@@ -33,13 +33,8 @@ export function createJobRules(o: { readonly drivers: () => readonly string[]; r
           ? [`group ${JSON.stringify(group.Name)}: canaries (update.canary) are not supported by this server`]
           : [],
       );
-      const sticky = (job.TaskGroups ?? []).flatMap((group) =>
-        group.EphemeralDisk?.Sticky === true || group.EphemeralDisk?.Migrate === true
-          ? [`group ${JSON.stringify(group.Name)}: a sticky or migrated ephemeral_disk is not supported by this client`]
-          : [],
-      );
       return {
-        errors: [...errors.map((e) => e.message), ...refused.map((e) => e.message), ...region, ...canary, ...sticky],
+        errors: [...errors.map((e) => e.message), ...refused.map((e) => e.message), ...region, ...canary],
         warnings,
       };
     },

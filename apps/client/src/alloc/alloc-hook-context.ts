@@ -31,6 +31,8 @@ export interface AllocHookContext {
   readonly services: AllocServices | undefined;
   /** Adds an event to each task of the group that lives; false when none does. */
   readonly tellLiving: (event: TaskEventInput) => boolean;
+  /** Whether a task of the allocation has ever run. */
+  readonly hasStarted: () => boolean;
   /** Aborted when the server asks to skip shutdown delays. */
   readonly skipShutdownDelay: AbortSignal;
   readonly onMaxRunExceeded: () => void;

@@ -17,6 +17,7 @@ import { TaskRunner } from "../task/task-runner.ts";
 import { AllocHookRunner } from "./alloc-hook-runner.ts";
 import type { AllocResourcesShape } from "./alloc-hook-context.ts";
 import { allocHooks } from "./alloc-hooks.ts";
+import { neverStarted } from "./alloc-tasks.ts";
 import type { RunnerTask } from "./alloc-requests.ts";
 import { checksOfTasks } from "./checks/checks-of-tasks.ts";
 import { AllocServices } from "./services/alloc-services.ts";
@@ -61,6 +62,7 @@ export const createAllocRunner: AllocRunnerFactory<ClientAllocRunnerConfig, Allo
     checks,
     services,
     tellLiving: (event) => runner.tellLiving(event),
+    hasStarted: () => !living.every((t) => neverStarted(t.runner)),
     skipShutdownDelay: skipShutdownDelay.signal,
     onMaxRunExceeded: () => runner.onMaxRunExceeded(),
   });

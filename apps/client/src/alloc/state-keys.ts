@@ -5,6 +5,8 @@ export function allocKeys(allocId: string): {
   readonly deployStatus: string;
   readonly networkStatus: string;
   readonly acknowledgedState: string;
+  /** Set once it was decided what becomes of the previous allocation's disk. */
+  readonly diskDecided: string;
   task(name: string): { readonly taskState: string; readonly localState: string };
 } {
   const prefix = `allocations/${allocId}/`;
@@ -14,6 +16,7 @@ export function allocKeys(allocId: string): {
     deployStatus: `${prefix}deploy_status`,
     networkStatus: `${prefix}network_status`,
     acknowledgedState: `${prefix}acknowledged_state`,
+    diskDecided: `${prefix}disk_decided`,
     task: (name) => ({
       taskState: `${prefix}task-${name}/task_state`,
       localState: `${prefix}task-${name}/local_state`,

@@ -1,7 +1,7 @@
+import type { StreamFrame } from "@outrider/allocdir-interface";
 import { once } from "node:events";
 import type { ApiContext } from "./api-context.ts";
 import type { ApiRequest, ApiResult } from "./api-types.ts";
-import type { LogFrame } from "../node/node-handlers.ts";
 
 /** A client that hears nothing for so long gets an empty frame, ms. */
 export const HEARTBEAT_MS = 1000;
@@ -11,7 +11,7 @@ interface FrameStream {
   readonly plain: boolean;
   /** Whether it goes on at the end of what there is: such a stream ends when its client has finished sending. */
   readonly follow: boolean;
-  readonly frames: (signal: AbortSignal) => AsyncIterable<LogFrame>;
+  readonly frames: (signal: AbortSignal) => AsyncIterable<StreamFrame>;
 }
 
 /**
@@ -62,8 +62,8 @@ async function pump(
   context: ApiContext,
   request: ApiRequest,
   o: FrameStream,
-  iterator: AsyncIterator<LogFrame>,
-  first: Promise<IteratorResult<LogFrame>>,
+  iterator: AsyncIterator<StreamFrame>,
+  first: Promise<IteratorResult<StreamFrame>>,
   signal: AbortSignal,
 ): Promise<void> {
   let pending = first;
@@ -103,7 +103,7 @@ async function write(request: ApiRequest, data: string | Uint8Array, signal: Abo
 }
 
 /** One frame as it is sent: only the keys that say something. */
-export function frameText(frame: LogFrame, plain: boolean): string | Uint8Array {
+export function frameText(frame: StreamFrame, plain: boolean): string | Uint8Array {
   if (plain) return frame.data ?? "";
   const value: Record<string, unknown> = {};
   if (frame.offset !== undefined && frame.offset !== 0) value["Offset"] = frame.offset;

@@ -157,7 +157,7 @@ export class HttpServer {
     const guard = { ...this.#o.guard, unixSocket: "unixSocket" in this.#o.bind };
     app.addHook("onRequest", (request, _reply, done) => {
       try {
-        guardRequest({ method: request.method, headers: request.headers }, guard);
+        guardRequest({ method: request.method, url: request.url, headers: request.headers }, guard);
       } catch (reason) {
         return done(reason as Error);
       }

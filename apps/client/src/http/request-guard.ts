@@ -11,11 +11,14 @@ export interface GuardOptions {
   readonly allowedHosts: readonly string[];
   /** Needed on every request when set. */
   readonly token: string | undefined;
+  /** Whether a token is the one with which another node may fetch the disk of this allocation, and nothing else. */
+  readonly isDiskToken?: (allocId: string, token: string) => boolean;
 }
 
 /** The parts of a request that are looked at. */
 export interface GuardedRequest {
   readonly method: string;
+  readonly url: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
@@ -30,7 +33,7 @@ export function guardRequest(request: GuardedRequest, o: GuardOptions): void {
   const host = single(request.headers["host"]);
   if (!o.unixSocket) checkHost(host, o);
   checkOrigin(request, host ?? "");
-  if (o.token !== undefined) checkToken(request, o.token);
+  if (o.token !== undefined && !hasDiskToken(request, o)) checkToken(request, o.token);
 }
 
 function checkHost(host: string | undefined, o: GuardOptions): void {
@@ -58,6 +61,14 @@ function checkToken(request: GuardedRequest, token: string): void {
   const given = single(request.headers["x-nomad-token"]) ?? bearer ?? "";
   const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
   if (!timingSafeEqual(digest(given), digest(token))) throw new HttpError(403, "Permission denied");
+}
+
+const SNAPSHOT = /^\/v1\/client\/allocation\/([0-9a-f-]{36})\/snapshot(?:\?|$)/;
+
+function hasDiskToken(request: GuardedRequest, o: GuardOptions): boolean {
+  const allocId = request.method === "GET" ? SNAPSHOT.exec(request.url)?.[1] : undefined;
+  const token = single(request.headers["x-nomad-token"]);
+  return allocId !== undefined && token !== undefined && o.isDiskToken?.(allocId, token) === true;
 }
 
 function single(value: string | string[] | undefined): string | undefined {

@@ -1,11 +1,12 @@
-import type { AckState, AllocRunner, AllocRunnerConfig, AllocUpdate, PreviousAllocs } from "@outrider/alloc-runner";
+import type { AckState, AllocRunner, AllocRunnerConfig, AllocUpdate } from "@outrider/alloc-runner";
+import { createLatch } from "@outrider/alloc-runner";
 import type { AllocDir } from "@outrider/allocdir-interface";
 import { isOutriderError } from "@outrider/foundation";
 import type { Allocation } from "@outrider/nomad-structs";
-import { isClientTerminal } from "@outrider/nomad-structs";
 import { ackKey, allocKey, allocPrefix, ALLOCATIONS_PREFIX } from "./client-keys.ts";
 import { invalidUpdate } from "./invalid-alloc.ts";
 import type { NodeClientOptions } from "./node-options.ts";
+import { PreviousAlloc } from "./previous-alloc.ts";
 
 interface RegistryHooks {
   readonly push: (update: AllocUpdate) => void;
@@ -20,6 +21,8 @@ export class AllocRegistry {
   /** Allocations that could not be built, with the server index they were tried at. */
   readonly #invalid = new Set<string>();
   readonly #running = new Set<Promise<void>>();
+  /** Allocations whose disk is on its way to another one, until it is there. */
+  readonly #held = new Map<string, Promise<void>>();
 
   constructor(o: NodeClientOptions, hooks: RegistryHooks) {
     this.#o = o;
@@ -141,6 +144,7 @@ export class AllocRegistry {
 
   /** Stops and removes one; resolves when nothing of it is left. */
   async destroy(id: string): Promise<void> {
+    await this.#held.get(id);
     const runner = this.#runners.get(id);
     if (runner === undefined) return;
     runner.destroy();
@@ -184,46 +188,27 @@ export class AllocRegistry {
       state: this.#o.state,
       stateUpdater: { allocStateUpdated: (update) => this.#hooks.push(update) },
       ...(telemetry === undefined ? {} : { telemetry }),
-      ...(restored ? { serversContacted: this.#hooks.serversContacted } : { prevAllocs: this.#previous(alloc) }),
+      ...(restored ? { serversContacted: this.#hooks.serversContacted } : {}),
+      // A restored one too: it may have been interrupted before it had its disk.
+      prevAllocs: new PreviousAlloc({
+        alloc,
+        nodeId: this.#o.node.ID,
+        allocRoot: this.#o.allocRoot,
+        runnerOf: (id) => this.#runners.get(id),
+        link: this.#o.link,
+        hold: (id) => this.#hold(id),
+      }),
     };
     return this.#o.buildRunner(config);
   }
 
-  /** What a replacement waits for: the end of the allocation before it, when that one is on this node. */
-  #previous(alloc: Allocation): PreviousAllocs<AllocDir> {
-    let waiting = false;
-    return {
-      isWaiting: () => waiting,
-      wait: async (signal) => {
-        const previous = this.#runners.get(alloc.PreviousAllocation);
-        if (previous === undefined || isClientTerminal(previous.allocState().clientStatus)) return;
-        waiting = true;
-        try {
-          await untilAbort(previous.waitDone, signal);
-        } finally {
-          waiting = false;
-        }
-      },
+  /** Keeps an allocation while another one takes over its disk. */
+  #hold(id: string): () => void {
+    const latch = createLatch();
+    this.#held.set(id, latch.promise);
+    return () => {
+      latch.set();
+      if (this.#held.get(id) === latch.promise) this.#held.delete(id);
     };
   }
-}
-
-async function untilAbort(promise: Promise<void>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  const { promise: aborted, stop } = abortion(signal);
-  try {
-    await Promise.race([promise, aborted]);
-  } finally {
-    stop();
-  }
-}
-
-function abortion(signal: AbortSignal): { readonly promise: Promise<never>; readonly stop: () => void } {
-  let onAbort: () => void = () => undefined;
-  const promise = new Promise<never>((_resolve, reject) => {
-    onAbort = () => reject(signal.reason as Error);
-    signal.addEventListener("abort", onAbort, { once: true });
-  });
-  promise.catch(() => undefined);
-  return { promise, stop: () => signal.removeEventListener("abort", onAbort) };
 }

@@ -1,20 +1,12 @@
 import { createSystemMounter } from "@outrider/allocdir-interface/local";
 import type { Mounter } from "@outrider/allocdir-interface";
 import type { Logger } from "@outrider/foundation";
-import { createRequire } from "node:module";
 import { constants } from "node:os";
+import { loadKoffi, type Koffi } from "../logs/load-koffi.ts";
 
 const MS_NOEXEC = 8;
 const MNT_DETACH = 2;
 const UMOUNT_NOFOLLOW = 8;
-
-type Call = (...args: unknown[]) => number;
-type AsyncCall = Call & { async(...args: unknown[]): void };
-
-interface Koffi {
-  load(path: string | null): { func(prototype: string): AsyncCall };
-  errno(): number;
-}
 
 /**
  * Mounts by system call where koffi is installed: a start and an end of a task then cost no programs. Elsewhere by mount(8).
@@ -23,7 +15,7 @@ export function createNativeMounter(logger: Logger): Mounter {
   const system = createSystemMounter();
   let koffi: Koffi;
   try {
-    koffi = createRequire(import.meta.url)("koffi") as Koffi;
+    koffi = loadKoffi();
   } catch (reason) {
     logger.debug({ err: reason }, "koffi is not available: mounting by programs");
     return system;

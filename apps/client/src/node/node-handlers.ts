@@ -1,4 +1,4 @@
-import type { AllocDirFS } from "@outrider/allocdir-interface";
+import type { AllocDirFS, StreamFrame, TaskLogRequest } from "@outrider/allocdir-interface";
 import type { AllocResourceUsage, HostStats } from "@outrider/nomad-structs";
 import type { ExecInput, ExecOutput, ExecRequest } from "@outrider/plugin-driver";
 
@@ -18,7 +18,7 @@ export interface NodeHandlers {
   /** The file API of a living allocation. */
   allocFs(allocId: string): AllocDirFS;
   /** Task log frames; `taskStarted` and unknown names are checked first (allocdir.md 4.7, 4.8). */
-  logs(allocId: string, o: LogRequest, signal: AbortSignal): AsyncIterable<LogFrame>;
+  logs(allocId: string, o: TaskLogRequest, signal: AbortSignal): AsyncIterable<StreamFrame>;
   /** Runs a command beside a task, on a terminal when asked. The task's names and state are checked before anything is started. */
   exec(
     allocId: string,
@@ -27,21 +27,4 @@ export interface NodeHandlers {
     signal: AbortSignal,
   ): AsyncIterable<ExecOutput>;
   collectGarbage(allocId?: string): Promise<void>;
-}
-
-/** A request for a task's log. `offset` is over all retained files. */
-export interface LogRequest {
-  readonly task: string;
-  readonly type: "stdout" | "stderr";
-  readonly follow: boolean;
-  readonly offset: number;
-  readonly origin: "start" | "end";
-}
-
-/** One frame of a log or file stream; an empty one is a heartbeat. `offset` is the exact position after the data. */
-export interface LogFrame {
-  readonly file?: string;
-  readonly offset?: number;
-  readonly data?: Uint8Array;
-  readonly fileEvent?: "file deleted" | "file truncated";
 }

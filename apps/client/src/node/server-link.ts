@@ -14,6 +14,14 @@ export interface HeartbeatReply {
   readonly servers?: readonly string[];
 }
 
+/** Where the disk of an allocation can be fetched. */
+export interface DiskLocation {
+  /** `http://10.0.0.7:4646`. */
+  readonly address: string;
+  /** The migrate token of the allocation. */
+  readonly token?: string;
+}
+
 /** What the node should run: allocation ids with the index at which the server last changed each. */
 export interface DesiredAllocs {
   readonly index: number;
@@ -33,6 +41,8 @@ export interface ServerLink {
   watchAllocs(o: { nodeId: string; minIndex: number; waitMs: number; signal: AbortSignal }): Promise<DesiredAllocs>;
   /** The named allocations, whole, with their jobs. */
   getAllocs(ids: readonly string[], o: { signal: AbortSignal }): Promise<readonly Allocation[]>;
+  /** Waits until an allocation of another node has ended, and tells where its disk is; nothing when nobody knows it, or no other node has it. */
+  findDisk(o: { nodeId: string; allocId: string; signal: AbortSignal }): Promise<DiskLocation | undefined>;
   /** Reports client states; resolves when the server has committed them. */
   updateAllocs(updates: readonly AllocUpdate[], o: { signal: AbortSignal }): Promise<{ readonly index: number }>;
   /** Node events (driver health and the like). */

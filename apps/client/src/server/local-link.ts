@@ -1,8 +1,10 @@
 import type { Clock } from "@outrider/backoff";
 import { sleep } from "@outrider/backoff";
+import { migrateToken } from "@outrider/allocdir-interface/migrate";
 import type { Allocation } from "@outrider/nomad-structs";
+import { isClientTerminal } from "@outrider/nomad-structs";
 import type { NodeHandlers } from "../node/node-handlers.ts";
-import type { DesiredAllocs, HeartbeatReply, ServerLink } from "../node/server-link.ts";
+import type { DesiredAllocs, DiskLocation, HeartbeatReply, ServerLink } from "../node/server-link.ts";
 import { applyAllocUpdates } from "./alloc-updates.ts";
 import { addNodeEvents, registerNode, setNodeStatus } from "./node-commands.ts";
 import type { StateKeeper } from "./state-keeper.ts";
@@ -77,6 +79,22 @@ export class LocalLink implements ServerLink {
       if (alloc !== undefined) found.push(structuredClone(alloc));
     }
     return found;
+  }
+
+  async findDisk(o: Parameters<ServerLink["findDisk"]>[0]): Promise<DiskLocation | undefined> {
+    const { tables, feed } = this.#o.state;
+    for (;;) {
+      o.signal.throwIfAborted();
+      const alloc = tables.allocs.get(o.allocId);
+      if (alloc === undefined || alloc.NodeID === o.nodeId) return undefined;
+      if (isClientTerminal(alloc.ClientStatus) || alloc.ClientStatus === "unknown") {
+        const node = tables.nodes.get(alloc.NodeID);
+        if (node === undefined || node.HTTPAddr === "") return undefined;
+        const address = `${node.TLSEnabled ? "https" : "http"}://${node.HTTPAddr}`;
+        return { address, token: migrateToken(alloc.ID, node.SecretID) };
+      }
+      await feed.next(["allocs"], o.signal);
+    }
   }
 
   async updateAllocs(

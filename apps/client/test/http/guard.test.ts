@@ -6,7 +6,8 @@ const own = { host: "127.0.0.1:4646" };
 const request = (
   headers: Record<string, string>,
   method = "GET",
-): { method: string; headers: Record<string, string> } => ({ method, headers });
+  url = "/v1/jobs",
+): { method: string; url: string; headers: Record<string, string> } => ({ method, url, headers });
 const status = (headers: Record<string, string>, o: Partial<typeof open> = {}, method = "GET"): number => {
   try {
     guardRequest(request(headers, method), { ...open, ...o });
@@ -63,5 +64,36 @@ describe("requests of foreign web pages", () => {
     expect(status({ host: "node.example", "x-nomad-token": token }, { token, allowedHosts: ["node.example"] })).toBe(
       200,
     );
+  });
+});
+
+describe("the token of a disk", () => {
+  const id = "0a1b2c3d-0000-4000-8000-00000000abcd";
+  const o = {
+    ...open,
+    token: "agent",
+    isDiskToken: (alloc: string, token: string) => alloc === id && token === "disk",
+  };
+  const answer = (url: string, token: string | undefined, method = "GET"): number => {
+    try {
+      guardRequest(request({ ...own, ...(token === undefined ? {} : { "x-nomad-token": token }) }, method, url), o);
+      return 200;
+    } catch (reason) {
+      return (reason as { status: number }).status;
+    }
+  };
+
+  it("opens the snapshot of its allocation, and nothing else", () => {
+    const path = `/v1/client/allocation/${id}/snapshot`;
+    expect([answer(path, "disk"), answer(`${path}?x=1`, "disk"), answer(path, "agent")]).toEqual([200, 200, 200]);
+    expect([answer(path, "other"), answer(path, undefined), answer(path, "disk", "PUT")]).toEqual([403, 403, 403]);
+    for (const url of [
+      `${path}/x`,
+      `/v1/client/allocation/${id}/stats`,
+      "/v1/jobs",
+      path.replace("0a", "0b"),
+      `/x${path}`,
+    ])
+      expect(answer(url, "disk")).toBe(403);
   });
 });

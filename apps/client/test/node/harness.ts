@@ -13,6 +13,7 @@ import {
   type NodeHandlers,
   type ServerLink,
 } from "../../src/node/index.ts";
+import type { DiskLocation } from "../../src/node/server-link.ts";
 import { createMemoryStore, type StateStore } from "../../src/state/index.ts";
 import { fakeDrivers } from "../agent/fake-drivers.ts";
 import { FakeRunners } from "../agent/fake-runner.ts";
@@ -65,6 +66,11 @@ export class FakeLink implements ServerLink {
   async getAllocs(ids: readonly string[]): ReturnType<ServerLink["getAllocs"]> {
     this.calls.push(`get ${ids.length}`);
     return this.hideAllocs ? [] : ids.flatMap((id) => this.desired.get(id) ?? []).map((a) => structuredClone(a));
+  }
+  disk: DiskLocation | undefined;
+  async findDisk(o: Parameters<ServerLink["findDisk"]>[0]): Promise<DiskLocation | undefined> {
+    this.calls.push(`disk ${o.allocId}`);
+    return this.disk;
   }
   async updateAllocs(updates: readonly AllocUpdate[]): ReturnType<ServerLink["updateAllocs"]> {
     this.calls.push(`update ${updates.length}`);

@@ -229,12 +229,23 @@ describe("jobs on the embedded server", () => {
     ).rejects.toMatchObject({ code: "ERR_OUTRIDER_SERVER_INVALID" });
     await expect(h.server.register(jobBody("a\nb"))).rejects.toMatchObject({ code: "ERR_OUTRIDER_SERVER_INVALID" });
     await expect(h.server.register(jobBody("web", {}, { Update: { Canary: 1 } }))).rejects.toThrow("canaries");
-    await expect(
-      h.server.register(jobBody("web", {}, { EphemeralDisk: { Sticky: true, SizeMB: 10 } })),
-    ).rejects.toThrow("ephemeral_disk");
     await expect(h.server.register(jobBody("web", { Region: "mars" }))).rejects.toThrow("mars");
     expect(h.job("web")).toBeUndefined();
     expect(h.server.state.tables.evals.size).toBe(0);
+  });
+
+  it("takes jobs whose disks outlive their allocations, and names the one that is replaced", async () => {
+    const disk = { EphemeralDisk: { Sticky: true, Migrate: true, SizeMB: 300 } };
+    await h.submit(jobBody("web", {}, disk));
+    await h.obey("web");
+    const [before] = h.live("web");
+    await h.submit(jobBody("web", {}, disk, { Env: { A: "2" } }));
+    await h.obey("web");
+    const [after] = h.live("web");
+    expect([after?.PreviousAllocation, after?.Job?.TaskGroups?.[0]?.EphemeralDisk]).toMatchObject([
+      before?.ID,
+      { Sticky: true, Migrate: true },
+    ]);
   });
 
   it("goes back to an earlier version, and scales", async () => {

@@ -14,6 +14,8 @@ export interface HostTools {
   readonly setsid: string;
   /** "" = tasks cannot run as another user. */
   readonly setpriv: string;
+  /** "" = tasks cannot have limits of their own. The shell's `ulimit` counts in units that differ from shell to shell. */
+  readonly prlimit: string;
 }
 
 /** Where helpers of this machine are looked for. */
@@ -53,7 +55,7 @@ export function findHostTools(): HostTools {
   }
   const setsid = findOnPath("setsid", SYSTEM_PATH);
   if (setsid === undefined) throw missing("setsid", "util-linux");
-  return { shell, shellIsBash: probe.stdout !== "", env, setsid, setpriv: findSetpriv() };
+  return { shell, shellIsBash: probe.stdout !== "", env, setsid, setpriv: findSetpriv(), prlimit: findOnPath("prlimit", SYSTEM_PATH) ?? "" };
 }
 
 function findSetpriv(): string {

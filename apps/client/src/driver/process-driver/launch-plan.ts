@@ -18,6 +18,9 @@ export interface LaunchCommand {
   readonly workDir: string;
   readonly user?: TaskIdentity;
   readonly oomScoreAdj?: number;
+  /** Options of prlimit(1). */
+  readonly limits: readonly string[];
+  readonly umask?: string;
   /** `cgroup.procs` of cgroups that the job names itself; the driver then makes none. */
   readonly ownCgroups: readonly string[];
 }
@@ -58,8 +61,17 @@ export async function planLaunch(config: TaskConfig, host: LaunchHost, signal?: 
     workDir,
     ...(user === undefined ? {} : { user }),
     ...(settings.oomScoreAdj === undefined ? {} : { oomScoreAdj: settings.oomScoreAdj }),
+    limits: limitsOf(settings, host.tools),
+    ...(settings.umask === "" ? {} : { umask: settings.umask }),
     ownCgroups: ownCgroups(settings, host.cgroups),
   };
+}
+
+function limitsOf({ limits }: TaskSettings, { prlimit }: HostTools): string[] {
+  const options = Object.entries(limits).map(([name, limit]) => `--${name}=${limit}`);
+  if (options.length > 0 && prlimit === "")
+    throw new RecoverableError("raw_exec config: ulimit: prlimit of util-linux is not installed", false);
+  return options;
 }
 
 /** The user to switch to; none when it is the driver's own. */

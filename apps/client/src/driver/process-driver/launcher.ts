@@ -46,6 +46,8 @@ export class Launcher {
       cgroupProcs: [...procsFiles(group), ...command.ownCgroups],
       ...(command.oomScoreAdj === undefined ? {} : { oomScoreAdj: command.oomScoreAdj }),
       workDir: command.workDir,
+      limits: command.limits,
+      ...(command.umask === undefined ? {} : { umask: command.umask }),
       env: { ...command.env, [MARKER]: config.id },
       ...(command.user === undefined ? {} : { user: command.user }),
       program: command.program,

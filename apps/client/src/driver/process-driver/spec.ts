@@ -17,6 +17,10 @@ export interface SpecInput {
   /** -1000…1000; `undefined` = inherited. */
   readonly oomScoreAdj?: number;
   readonly workDir: string;
+  /** Options of prlimit(1), before the user is changed: `--nofile=1024:4096`. */
+  readonly limits?: readonly string[];
+  /** Octal. */
+  readonly umask?: string;
   readonly env: Readonly<Record<string, string>>;
   readonly user?: TaskIdentity;
   /** Absolute path of the program. */
@@ -26,7 +30,7 @@ export interface SpecInput {
   readonly inTerminal?: boolean;
 }
 
-/** File mode mask of every task. */
+/** File mode mask of a task that does not say. */
 const UMASK = "022";
 
 /** Writes the spec. A step that fails before the command ends the child with 125, after a line on the task's stderr. */
@@ -34,7 +38,7 @@ export function specText(input: SpecInput, tools: HostTools): string {
   const lines: string[] = [];
   for (const path of input.cgroupProcs) lines.push(`echo 0 >${quote(path)} || exit 125`);
   if (input.oomScoreAdj !== undefined) lines.push(`echo ${input.oomScoreAdj} >/proc/self/oom_score_adj || exit 125`);
-  lines.push(`umask ${UMASK}`, `cd ${quote(input.workDir)} || exit 125`);
+  lines.push(`umask ${input.umask ?? UMASK}`, `cd ${quote(input.workDir)} || exit 125`);
   lines.push("unset PWD OLDPWD SHLVL");
   if (input.env["PATH"] === undefined) lines.push("unset PATH");
   const asArguments: string[] = [];
@@ -48,6 +52,7 @@ export function specText(input: SpecInput, tools: HostTools): string {
 
 function commandLine(input: SpecInput, tools: HostTools, variables: readonly string[]): string[] {
   const words: string[] = [];
+  if (input.limits !== undefined && input.limits.length > 0) words.push(tools.prlimit, ...input.limits);
   if (input.user !== undefined) {
     const { uid, gid, name } = input.user;
     words.push(tools.setpriv, "--reuid", String(uid), "--regid", String(gid));

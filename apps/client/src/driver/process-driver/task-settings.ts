@@ -14,11 +14,15 @@ export interface TaskSettings {
   /** v1 controller to cgroup path. */
   readonly cgroupV1: Readonly<Record<string, string>>;
   readonly cgroupV2: string;
+  /** Limits of the kernel by name, as prlimit(1) takes them: `nofile` to `1024:4096`. */
+  readonly limits: Readonly<Record<string, string>>;
+  /** Octal; "" = the default. */
+  readonly umask: string;
 }
 
 const attr = (name: string, type: string, required = false): HclSpec => ({ kind: "attr", name, type, required });
 
-/** The same attributes as Nomad's raw_exec. */
+/** The attributes of Nomad's raw_exec, and two of our own: `ulimit` (as Nomad's docker driver has it) and `umask`. */
 export const TASK_SCHEMA: HclSpec = {
   kind: "object",
   attributes: {
@@ -28,6 +32,8 @@ export const TASK_SCHEMA: HclSpec = {
     command: attr("command", "string", true),
     denied_envvars: attr("denied_envvars", "list(string)"),
     oom_score_adj: attr("oom_score_adj", "number"),
+    ulimit: attr("ulimit", "list(map(string))"),
+    umask: attr("umask", "string"),
     work_dir: attr("work_dir", "string"),
   },
 };
@@ -39,8 +45,31 @@ const KNOWN = new Set([
   "command",
   "denied_envvars",
   "oom_score_adj",
+  "ulimit",
+  "umask",
   "work_dir",
 ]);
+
+/** The limits that prlimit(1) knows, by the names of limits.conf(5) where they differ. */
+const LIMITS = new Set([
+  "as",
+  "core",
+  "cpu",
+  "data",
+  "fsize",
+  "locks",
+  "memlock",
+  "msgqueue",
+  "nice",
+  "nofile",
+  "nproc",
+  "rss",
+  "rtprio",
+  "rttime",
+  "sigpending",
+  "stack",
+]);
+const LIMIT_VALUE = /^(unlimited|[0-9]{1,18})(:(unlimited|[0-9]{1,18}))?$/;
 
 /**
  * Decodes and checks the block.
@@ -60,6 +89,8 @@ export function decodeSettings(bytes: Uint8Array): TaskSettings {
   if (command === "") throw refused("command", command, "is required");
   const workDir = text(map, "work_dir");
   if (workDir !== "" && !workDir.startsWith("/")) throw refused("work_dir", workDir, "must be an absolute path");
+  const umask = text(map, "umask");
+  if (!/^([0-7]{1,4})?$/.test(umask)) throw refused("umask", umask, "must be an octal text such as 027");
   const oom = oomScore(map["oom_score_adj"]);
   return {
     command,
@@ -67,8 +98,10 @@ export function decodeSettings(bytes: Uint8Array): TaskSettings {
     workDir,
     ...(oom === undefined ? {} : { oomScoreAdj: oom }),
     deniedEnv: texts(map, "denied_envvars"),
-    cgroupV1: overrides(map["cgroup_v1_override"]),
+    cgroupV1: overrides("cgroup_v1_override", map["cgroup_v1_override"]),
     cgroupV2: text(map, "cgroup_v2_override"),
+    limits: limits(map["ulimit"]),
+    umask,
   };
 }
 
@@ -81,13 +114,26 @@ function oomScore(value: unknown): number | undefined {
   return number;
 }
 
-function overrides(value: unknown): Record<string, string> {
+/** `1024` is both limits, `1024:4096` soft and hard. Sizes are bytes, times are seconds. */
+function limits(value: unknown): Record<string, string> {
+  const all = overrides("ulimit", value);
+  for (const [name, limit] of Object.entries(all)) {
+    if (!LIMITS.has(name)) throw refused("ulimit", name, `is no limit; there are ${[...LIMITS].join(", ")}`);
+    const [soft, hard] = LIMIT_VALUE.test(limit) ? limit.split(":") : [];
+    if (soft === undefined) throw refused("ulimit", { [name]: limit }, "must be a number, unlimited, or soft:hard");
+    const above = soft === "unlimited" ? hard !== "unlimited" : hard !== "unlimited" && BigInt(soft) > BigInt(hard ?? soft);
+    if (hard !== undefined && above) throw refused("ulimit", { [name]: limit }, "must not be above its hard limit");
+  }
+  return all;
+}
+
+function overrides(field: string, value: unknown): Record<string, string> {
   if (value === null || value === undefined) return {};
-  if (!Array.isArray(value)) throw refused("cgroup_v1_override", value, "must be a list of maps");
+  if (!Array.isArray(value)) throw refused(field, value, "must be a list of maps");
   const all: Record<string, string> = {};
   for (const map of value as unknown[]) {
     for (const [controller, path] of Object.entries((map ?? {}) as Record<string, unknown>)) {
-      if (typeof path !== "string") throw refused("cgroup_v1_override", path, "must hold texts");
+      if (typeof path !== "string") throw refused(field, path, "must hold texts");
       all[controller] = path;
     }
   }

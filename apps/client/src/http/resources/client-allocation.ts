@@ -13,6 +13,7 @@ import { checkUuid } from "../check-uuid.ts";
 import { HttpError } from "../http-error.ts";
 import { asObject, flagField, parseJsonBody, parseOptionalJsonBody, textField } from "../json-body.ts";
 import { execOverWebsocket } from "./client-exec.ts";
+import { sendSnapshot } from "./client-snapshot.ts";
 import type { NodeHandlers, PauseState } from "../../node/node-handlers.ts";
 
 /** Words of the API for pause states. */
@@ -61,6 +62,12 @@ function subResources(context: ApiContext): Readonly<Record<string, Partial<Reco
         const { handlers, id } = handlersOf(context, request);
         const task = request.params.text("task");
         return json(encode(AllocResourceUsageStruct, await handlers.allocStats(id, task === "" ? undefined : task)));
+      },
+    },
+    snapshot: {
+      GET: (request) => {
+        const { handlers, id } = handlersOf(context, request);
+        return sendSnapshot(context, request, handlers.allocFs(id));
       },
     },
     checks: {
