@@ -22,6 +22,7 @@ import type {
   TaskDir,
   TaskDirOptions,
 } from "../types.ts";
+import { buildTurns } from "./build-turns.ts";
 import { LocalFileApi } from "./file-api.ts";
 import { LocalTaskDir, type LocalContext } from "./local-task-dir.ts";
 import { makeDir } from "./make-dir.ts";
@@ -134,16 +135,22 @@ export class LocalAllocDir implements AllocDir {
   }
 
   build(o: { readonly signal?: AbortSignal } = {}): Promise<void> {
-    return this.#alone(async () => {
-      o.signal?.throwIfAborted();
-      const owner = await this.#context.owner();
+    return this.#alone(() => buildTurns.run("allocation", () => this.#build(), o.signal));
+  }
+
+  async #build(): Promise<void> {
+    const owner = await this.#context.owner();
+    try {
+      await makeDir(this.allocDirPath, 0o755, undefined, "");
+    } catch (reason) {
+      if ((reason as NodeJS.ErrnoException).code !== "ENOENT") throw reason;
       await mkdir(this.#root, { recursive: true });
       await makeDir(this.allocDirPath, 0o755, undefined, "");
-      for (const name of ["alloc", "alloc/logs", "alloc/tmp", "alloc/data"])
-        await makeDir(join(this.allocDirPath, name), 0o777, owner, name);
-      if (this.#ended.signal.aborted) this.#ended = endController();
-      this.#state = "built";
-    });
+    }
+    for (const name of ["alloc", "alloc/logs", "alloc/tmp", "alloc/data"])
+      await makeDir(join(this.allocDirPath, name), 0o777, owner, name);
+    if (this.#ended.signal.aborted) this.#ended = endController();
+    this.#state = "built";
   }
 
   move(other: MoveSource, taskNames: readonly string[], o: MoveOptions = {}): Promise<MoveReport> {

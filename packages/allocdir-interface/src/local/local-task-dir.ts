@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { AllocDirError } from "../alloc-dir-error.ts";
 import type { Mounter } from "../mounter.ts";
 import type { Isolation, TaskDir, TaskDirOptions } from "../types.ts";
+import { buildTurns } from "./build-turns.ts";
 import { makeDir, setDir } from "./make-dir.ts";
 import type { Owner } from "./nobody.ts";
 
@@ -56,6 +57,10 @@ export class LocalTaskDir implements TaskDir {
         { details: { field: "isolation" } },
       );
     }
+    await buildTurns.run("task", () => this.#build());
+  }
+
+  async #build(): Promise<void> {
     const owner = await this.#context.owner();
     await makeDir(this.dir, 0o777, owner, this.name);
     await makeDir(this.localDir, 0o777, owner, `${this.name}/local`);
