@@ -39,10 +39,11 @@ export class ApiError extends Error {
   }
 }
 
-/** One answer: the body and the index to wait on. */
+/** One answer: the body, the index to wait on, and what asks for the next page ("": this was the last). */
 export interface ApiAnswer<T> {
   readonly value: T;
   readonly index: number;
+  readonly nextToken: string;
 }
 
 type Query = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -115,7 +116,8 @@ export class ApiClient {
     } catch (cause) {
       throw new ApiError(`${method} ${path}: the answer is not JSON`, 200, text, { cause });
     }
-    return { value, index: Number(answer.headers["x-nomad-index"] ?? 0) };
+    const { "x-nomad-index": index = 0, "x-nomad-nexttoken": nextToken = "" } = answer.headers;
+    return { value, index: Number(index), nextToken: String(nextToken) };
   }
 
   /** Where a websocket of this path is, with everything that the connection needs. */

@@ -30,16 +30,21 @@ export async function findAlloc(client: ApiClient, prefix: string): Promise<Allo
   return (await client.get<AllocView>(`/v1/allocation/${stub.ID}`, { namespace: stub.Namespace ?? "default" })).value;
 }
 
-/** The newest allocation of a job, running ones first. */
-export async function allocOfJob(client: ApiClient, prefix: string): Promise<AllocView> {
+/** The newest allocation of a job, or of one of its groups; running ones first. */
+export async function allocOfJob(client: ApiClient, prefix: string, group = ""): Promise<AllocView> {
   const job = await findJob(client, prefix);
   const { value: stubs } = await client.get<AllocView[]>(`/v1/job/${encodeURIComponent(job.ID)}/allocations`, {
     all: false,
     namespace: job.Namespace ?? "default",
   });
   const order = (alloc: AllocView): number => (alloc.ClientStatus === "running" ? 1 : 0);
-  const newest = [...stubs].sort((a, b) => order(b) - order(a) || (b.CreateTime ?? 0) - (a.CreateTime ?? 0))[0];
-  if (newest === undefined) throw new CommandError(`Job ${JSON.stringify(job.ID)} has no allocations`);
+  const newest = stubs
+    .filter((stub) => group === "" || stub.TaskGroup === group)
+    .sort((a, b) => order(b) - order(a) || (b.CreateTime ?? 0) - (a.CreateTime ?? 0))[0];
+  if (newest === undefined) {
+    const of = group === "" ? "" : ` of a group ${JSON.stringify(group)}`;
+    throw new CommandError(`Job ${JSON.stringify(job.ID)} has no allocations${of}`);
+  }
   return findAlloc(client, newest.ID);
 }
 

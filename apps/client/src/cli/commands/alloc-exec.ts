@@ -38,6 +38,7 @@ async function open(
 
 async function run(context: CommandContext, flags: ParsedFlags): Promise<number> {
   const client = clientOf(context, flags);
+  if (flags.has("group") && !flags.bool("job")) throw new CommandError("-group goes with -job");
   const [id, ...command] = flags.args;
   if (id === undefined) throw new CommandError("This command takes an allocation, or a job with -job, and a command");
   if (command.length === 0) throw new CommandError("A command is required");
@@ -47,7 +48,7 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
   if (tty && !interactive) throw new CommandError("-i must be enabled if running with tty");
   const escape = flags.string("e", "~");
   if (escape !== "none" && escape.length !== 1) throw new CommandError("-e requires 'none' or a single character");
-  const alloc = flags.bool("job") ? await allocOfJob(client, id) : await findAlloc(client, id);
+  const alloc = flags.bool("job") ? await allocOfJob(client, id, flags.string("group")) : await findAlloc(client, id);
   const task = flags.string("task") || onlyTask(alloc);
   checkTask(alloc, task);
   let exec: ExecClient;
@@ -120,13 +121,14 @@ export const allocExec: Command = {
 
   -task <name>  The task; needed when there are several
   -job          The argument is a job: its newest allocation is used
+  -group <name> With -job: of this group of it
   -i            Pass on the standard input (default; -i=false to disable)
   -t            On a terminal of its own (default when this is one)
   -e <char>     What ends a session with a terminal, at the beginning of a line and followed by a dot (default ~; none)
   -verbose      Whole ids
 
 The exit code is the command's.`,
-  flags: { task: "string", job: "bool", i: "bool", t: "bool", e: "string", verbose: "bool" },
+  flags: { task: "string", job: "bool", group: "string", i: "bool", t: "bool", e: "string", verbose: "bool" },
   client: true,
   run,
 };

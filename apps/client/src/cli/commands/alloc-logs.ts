@@ -42,10 +42,11 @@ async function open(
 async function run(context: CommandContext, flags: ParsedFlags): Promise<number> {
   if (flags.bool("stdout") && flags.bool("stderr")) throw new CommandError("Unable to support both stdout and stderr");
   const client = clientOf(context, flags);
+  if (flags.has("group") && !flags.bool("job")) throw new CommandError("-group goes with -job");
   const [id, named] = flags.args;
   if (flags.args.length > 2) throw new CommandError("This command takes one or two arguments: <allocation> [<task>]");
   if (id === undefined) throw new CommandError("This command takes an allocation, or a job with -job");
-  const alloc = flags.bool("job") ? await allocOfJob(client, id) : await findAlloc(client, id);
+  const alloc = flags.bool("job") ? await allocOfJob(client, id, flags.string("group")) : await findAlloc(client, id);
   const task = flags.string("task") || named || onlyTask(alloc);
   const type = flags.bool("stderr") ? "stderr" : "stdout";
   const follow = flags.bool("f");
@@ -102,6 +103,7 @@ export const allocLogs: Command = {
   -stdout       The standard output (default)
   -task <name>  The task; needed when there are several
   -job          The argument is a job: its newest allocation is used
+  -group <name> With -job: of this group of it
   -tail         Only the end: the last 10 lines, or what -n or -c say
   -n <lines>    How many lines of the end
   -c <bytes>    How many bytes of the end
@@ -112,6 +114,7 @@ export const allocLogs: Command = {
     stdout: "bool",
     task: "string",
     job: "bool",
+    group: "string",
     tail: "bool",
     n: "int",
     c: "int",

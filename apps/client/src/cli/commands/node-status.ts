@@ -4,50 +4,12 @@ import { clientOf, CommandError, type Command, type CommandContext } from "../co
 import { findNode } from "../find-one.ts";
 import { ago, bytes, columns, instant, instantOf, keyValues, orNone, printable, shortId } from "../format.ts";
 import type { ParsedFlags } from "../go-flags.ts";
-import type { AllocView, HostStatsView, NodeListView, NodeView, UsageView } from "../views.ts";
+import { listNodes, NODE_LIST_FLAGS } from "../node-list.ts";
+import type { AllocView, HostStatsView, NodeView, UsageView } from "../views.ts";
 
 const MIB = 2 ** 20;
 const byName = <T>(map: Record<string, T> | null | undefined): [string, T][] =>
   Object.entries(map ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
-
-async function list(client: ApiClient, flags: ParsedFlags): Promise<string> {
-  const { value: nodes } = await client.get<NodeListView[]>("/v1/nodes", flags.bool("os") ? { os: true } : undefined);
-  if (flags.bool("json")) return JSON.stringify(nodes, null, 4);
-  if (nodes.length === 0) return "No nodes";
-  const verbose = flags.bool("verbose");
-  const heading = [
-    "ID",
-    "Node Pool",
-    "DC",
-    "Name",
-    "Class",
-    ...(verbose ? ["Address", "Version"] : []),
-    "Drain",
-    "Eligibility",
-    "Status",
-    ...(flags.bool("allocs") ? ["Running Allocs"] : []),
-  ];
-  const rows: string[][] = [];
-  for (const node of nodes) {
-    const row = [
-      shortId(node.ID, verbose),
-      node.NodePool ?? "default",
-      node.Datacenter ?? "",
-      node.Name ?? "",
-      orNone(node.NodeClass),
-      ...(verbose ? [node.Address ?? "", node.Version ?? ""] : []),
-      String(node.Drain ?? false),
-      node.SchedulingEligibility ?? "",
-      node.Status ?? "",
-    ];
-    if (flags.bool("allocs")) {
-      const { value: allocs } = await client.get<AllocView[]>(`/v1/node/${node.ID}/allocations`);
-      row.push(String(allocs.filter((a) => a.ClientStatus === "running").length));
-    }
-    rows.push(row);
-  }
-  return columns([heading, ...rows]);
-}
 
 function basics(node: NodeView, stats: HostStatsView | undefined, verbose: boolean): string {
   const drivers = byName(node.Drivers).filter(([, d]) => d.Detected);
@@ -270,7 +232,7 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
     prefix = value.stats?.client?.node_id;
     if (!prefix) throw new CommandError("The agent is not a client node");
   }
-  const text = prefix === undefined ? await list(client, flags) : await one(context, flags, client, prefix);
+  const text = prefix === undefined ? await listNodes(client, flags) : await one(context, flags, client, prefix);
   context.stdout.write(`${printable(text)}\n`);
   return 0;
 }
@@ -286,8 +248,14 @@ export const nodeStatus: Command = {
   -short    Without events and resources
   -os       In a list: ask for the operating system too
   -verbose  Whole ids, absolute times, attributes
-  -json     As JSON`,
-  flags: { self: "bool", allocs: "bool", stats: "bool", short: "bool", os: "bool", verbose: "bool", json: "bool" },
+  -json     As JSON
+
+Of lists only:
+  -quiet               The ids, one a line
+  -filter <expression> Those that match
+  -per-page <n>        So many
+  -page-token <token>  The next ones, with the token that the former page told`,
+  flags: { ...NODE_LIST_FLAGS, self: "bool", stats: "bool", short: "bool", verbose: "bool", json: "bool" },
   client: true,
   run,
 };

@@ -111,3 +111,45 @@ describe("alloc status", () => {
     expect(u).toContain("55/100 MHz  20 MiB/30 MiB");
   });
 });
+
+describe("a list of nodes", () => {
+  it("may be asked for in pages, by an expression, and as bare ids", async () => {
+    const seen: (string | undefined)[] = [];
+    server = createServer((request, response) => {
+      seen.push(request.url);
+      response.setHeader("x-nomad-nexttoken", "after").end(JSON.stringify([{ ID: "n1n1n1n1-whole", Name: "one" }]));
+    }).listen(0, "127.0.0.1");
+    await new Promise((resolve) => server?.once("listening", resolve));
+    const address = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+    const argv = ["node", "status", "-per-page", "1", "-page-token=here", "-filter", 'Name == "one"'];
+    expect((await cli(address, argv)).out).toMatch(
+      /n1n1n1n1 .*\n\nThere are more; the next page: -page-token after\n$/,
+    );
+    expect(seen).toEqual(["/v1/nodes?filter=Name+%3D%3D+%22one%22&per_page=1&next_token=here"]);
+    expect((await cli(address, ["node", "status", "-quiet"])).out).toBe("n1n1n1n1-whole\n");
+    expect((await cli(address, ["node", "status", "-quiet", "-json"])).err).toContain("cannot be used with");
+    expect((await cli(address, ["node", "status", "-per-page=-1"])).code).toBe(1);
+  });
+});
+
+describe("the output of a job", () => {
+  it("is that of one of its groups when it is named", async () => {
+    const alloc = { ID: "aaaaaaaa-0000-0000-0000-000000000000", TaskGroup: "g" };
+    const answers = {
+      "/v1/jobs": [[{ ID: "x" }]],
+      "/v1/job/x/allocations": [[alloc]],
+      "/v1/allocations": [[alloc]],
+      [`/v1/allocation/${alloc.ID}`]: [
+        { ...alloc, Job: { TaskGroups: [{ Name: "g", Tasks: [{ Name: "a" }, { Name: "b" }] }] } },
+      ],
+    };
+    const address = await agent(answers);
+    expect((await cli(address, ["alloc", "logs", "-job", "-group", "g", "x"])).err).toContain(
+      "Please specify the task",
+    );
+    expect((await cli(address, ["alloc", "logs", "-job", "-group", "h", "x"])).err).toBe(
+      'Job "x" has no allocations of a group "h"\n',
+    );
+    expect((await cli(address, ["alloc", "logs", "-group", "g", "x"])).err).toContain("-group goes with -job");
+  });
+});
