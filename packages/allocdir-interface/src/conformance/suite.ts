@@ -20,6 +20,8 @@ export interface ConformanceOptions {
   readonly skip?: readonly { readonly reason: string; readonly ids: readonly string[] }[];
   /** Implementations to move to and from. */
   readonly others?: readonly AllocDirSubject[];
+  /** Only cases of these groups: `path`, `destroy` … Default: all. */
+  readonly groups?: readonly string[];
   /** Longest time that a step may take. Default 10 s. */
   readonly stepMs?: number;
 }
@@ -82,7 +84,9 @@ interface Plan {
 function planOf(subject: AllocDirSubject, o: ConformanceOptions): Plan[] {
   const known = new Map((o.skip ?? []).flatMap(({ reason, ids }) => ids.map((id) => [id, reason] as const)));
   for (const id of known.keys()) if (!CONFORMANCE_CASES.includes(id)) throw new Error(`conformance: no case ${id}`);
-  return CASES.map((one) => {
+  const { groups } = o;
+  const wanted = groups === undefined ? CASES : CASES.filter(({ id }) => groups.includes(id.slice(0, id.indexOf("/"))));
+  return wanted.map((one) => {
     const lacks = lacking(one, subject, o);
     const reason = known.get(one.id);
     return { one, ...(lacks ? { lacks: `needs ${lacks}` } : {}), ...(reason === undefined ? {} : { known: reason }) };
@@ -134,7 +138,7 @@ export async function runAllocDirConformance(
 ): Promise<ConformanceReport> {
   const all = new Map(planOf(subject, o).map((step) => [step.one.id, step]));
   const cases: CaseResult[] = [];
-  for (const id of o.only ?? CONFORMANCE_CASES) {
+  for (const id of o.only ?? all.keys()) {
     const step = all.get(id);
     if (step === undefined) throw new Error(`conformance: no case ${id}`);
     if (step.lacks !== undefined) {

@@ -1,5 +1,5 @@
 import { describe, it } from "vitest";
 import { allocDirConformance } from "../../src/conformance/index.ts";
-import { local, memory } from "./subjects.ts";
+import { othersOf, memory } from "./subjects.ts";
 
-allocDirConformance({ describe, it }, memory, { others: [local] });
+allocDirConformance({ describe, it }, memory, { others: othersOf(memory) });

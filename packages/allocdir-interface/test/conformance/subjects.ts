@@ -109,6 +109,9 @@ export const memory: AllocDirSubject = {
   },
 };
 
+/** Whether all cases run with views; else those that are about them do. A view costs eleven programs. */
+const unveilFirst = process.env["OUTRIDER_CONFORMANCE_ALL"] === "1";
+
 /** Views by mounts: as root, with what Nomad calls isolation `unveil`. */
 export const mounts: AllocDirSubject = {
   name: "mounts",
@@ -116,7 +119,7 @@ export const mounts: AllocDirSubject = {
     ...DISK,
     tmpfsSecrets: isRoot,
     bindMounts: isRoot,
-    isolation: isRoot ? ["unveil", "none", "image"] : ["none", "image"],
+    isolation: isRoot ? (unveilFirst ? ["unveil", "none", "image"] : ["none", "image", "unveil"]) : ["none", "image"],
   },
   faults: diskFaults,
   create: (ctx) => mountsDir(ctx, false),
@@ -144,3 +147,10 @@ function mountsDir(ctx: ConformanceContext, real: boolean): AllocDirUnderTest {
 
 /** All implementations of the package. */
 export const SUBJECTS: readonly AllocDirSubject[] = [local, memory, mounts, realDirs];
+
+/** What there is to move from and to: everything else, or the next one, where time matters. */
+export function othersOf(subject: AllocDirSubject, all = false): readonly AllocDirSubject[] {
+  if (all) return SUBJECTS.filter((one) => one !== subject);
+  const next = SUBJECTS[(SUBJECTS.indexOf(subject) + 1) % SUBJECTS.length];
+  return next === undefined ? [] : [next];
+}

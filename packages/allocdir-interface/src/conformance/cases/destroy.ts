@@ -140,8 +140,8 @@ export const DESTROY_CASES: readonly ConformanceCase[] = [
     id: "destroy/deep-and-wide",
     title: "deep and wide trees are deleted",
     async run(t) {
-      await t.hands.mkdir(`web/local/${"d/".repeat(150)}`);
-      for (let i = 0; i < 500; i++) await t.hands.write(`web/local/f${i}`, "");
+      await t.hands.mkdir(`web/local/${"d/".repeat(100)}`);
+      for (let i = 0; i < 150; i++) await t.hands.write(`web/local/f${i}`, "");
       await t.alloc.destroy();
       assert.deepEqual(await t.leftovers(), []);
     },

@@ -350,7 +350,7 @@ export const PATH_CASES: readonly ConformanceCase[] = [
         }
       };
       const walk = async (): Promise<void> => {
-        for (let i = 0; i < 120; i++) {
+        for (let i = 0; i < 60; i++) {
           const found = await Promise.all([
             text(t, "web/local/dir/canary").catch((reason: unknown) => reason),
             t.alloc.stat("web/local/dir/canary").catch((reason: unknown) => reason),

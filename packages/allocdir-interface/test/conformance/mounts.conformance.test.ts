@@ -1,0 +1,7 @@
+import { describe, it } from "vitest";
+import { allocDirConformance } from "../../src/conformance/index.ts";
+import { othersOf, mounts } from "./subjects.ts";
+
+// Files are read by the same code as in the local layout: all cases run with the end-to-end tests.
+const groups = ["build", "path", "secrets", "unveil", "destroy", "unmount", "errors", "move", "cross"];
+allocDirConformance({ describe, it }, mounts, { others: othersOf(mounts), groups });
