@@ -10,7 +10,7 @@ const KINDS = [
   { name: "bundler", extension: "mts", module: "esnext", moduleResolution: "bundler" },
 ];
 
-function compile({ root, work, run }, folder, { module, moduleResolution = module }) {
+function compile({ root, run }, folder, { module, moduleResolution = module }) {
   writeFileSync(
     join(folder, "tsconfig.json"),
     JSON.stringify({
@@ -49,7 +49,7 @@ export function checkConsumer({ root, work, run, fail, specifiers }) {
     }
     const all = specifiers.map((s, i) => `import * as m${i} from "${s}";\nexport const k${i}: object = m${i};`);
     writeFileSync(join(folder, `all.${kind.extension}`), `${all.join("\n")}\n`);
-    compile({ root, work, run }, folder, kind);
+    compile({ root, run }, folder, kind);
     const out = run(process.execPath, [join(folder, "out", `main.${kind.extension.replace("ts", "js")}`)]);
     if (out !== "every user is content\n") fail(`${kind.name}: the programs printed ${out}`);
   }
@@ -75,7 +75,7 @@ export function checkReadmes({ root, work, run, fail, packages }) {
     return found ? [{ name: manifest.name.replace("@outrider/", ""), ...found }] : [];
   });
   for (const { name, code } of examples) writeFileSync(join(folder, `${name}.mts`), `${code}export {};\n`);
-  compile({ root, work, run }, folder, { module: "nodenext" });
+  compile({ root, run }, folder, { module: "nodenext" });
   for (const { name, output } of examples) {
     const printed = run(process.execPath, [join(folder, "out", `${name}.mjs`)]);
     if (printed !== output) fail(`the README of ${name} promises\n${output}but its example prints\n${printed}`);
