@@ -27,6 +27,8 @@ export interface DecodeConfigOptions {
 type Body = readonly (readonly [key: string, value: unknown])[];
 
 const MAX_DEPTH = 64;
+/** Levels of one attribute's value: what a driver decodes again. */
+const MAX_VALUE_DEPTH = 100;
 
 /** A schema by shape: which keys a body may have. */
 class Decoder {
@@ -173,14 +175,15 @@ class Decoder {
   }
 
   /** Data as a value: texts and keys are templates. */
-  #value(value: unknown, at: string): Value {
+  #value(value: unknown, at: string, depth = 0): Value {
     if (typeof value === "string") return this.#template(value, at);
-    if (Array.isArray(value)) return value.map((item: unknown, i) => this.#value(item, `${at}[${i}]`));
+    if (depth > MAX_VALUE_DEPTH) return this.issue(at, `nested deeper than ${MAX_VALUE_DEPTH}`);
+    if (Array.isArray(value)) return value.map((item: unknown, i) => this.#value(item, `${at}[${i}]`, depth + 1));
     if (typeof value === "object" && value !== null) {
       const out = new Map<string, Value>();
       for (const [text, inner] of Object.entries(value)) {
         const key = this.#template(text, at);
-        if (typeof key === "string") out.set(key, this.#value(inner, `${at}.${key}`));
+        if (typeof key === "string") out.set(key, this.#value(inner, `${at}.${key}`, depth + 1));
         else this.issue(at, `key ${JSON.stringify(text)} is no text`);
       }
       return out;

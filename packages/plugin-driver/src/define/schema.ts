@@ -13,9 +13,14 @@ export interface SchemaNode<out T> {
 /** The type that a schema decodes to. @public */
 export type ConfigOf<S> = S extends SchemaNode<infer T> ? T : never;
 
+/** So much of a wrong value is shown. */
+const MAX_SHOWN_CHARS = 200;
+
 function wrong(field: string, want: string, value: unknown): never {
-  const have = JSON.stringify(value, (_key, inner: unknown) => (typeof inner === "bigint" ? String(inner) : inner));
-  throw new ConfigError([{ field, message: `${want} is required, but have ${have ?? String(value)}` }]);
+  const json = JSON.stringify(value, (_key, inner: unknown) => (typeof inner === "bigint" ? String(inner) : inner));
+  const have = json ?? String(value);
+  const shown = have.length > MAX_SHOWN_CHARS ? `${have.slice(0, MAX_SHOWN_CHARS)}…` : have;
+  throw new ConfigError([{ field, message: `${want} is required, but have ${shown}` }]);
 }
 
 /** A type expression with its reader; null never reaches `read`. */
