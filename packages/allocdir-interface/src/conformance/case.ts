@@ -42,7 +42,7 @@ export interface CaseBench {
     readonly mounter?: Mounter;
   }): Promise<AllocDirUnderTest>;
   /** What is left of all that the case made. */
-  leftovers(): Promise<readonly string[]>;
+  readonly leftovers: () => Promise<readonly string[]>;
   /** Fails if the work takes longer than a step may. */
   within<T>(work: Promise<T>, what: string, ms?: number): Promise<T>;
   /** Looks again and again, until it is so. */

@@ -31,7 +31,7 @@ export function runProgram(program: string, args: readonly string[]): Promise<vo
 }
 
 /** Mounts by the programs of util-linux or BusyBox. */
-export function createSystemMounter(run: RunProgram = runProgram): Mounter {
+export function createSystemMounter(run: RunProgram = runProgram): Mounter & Required<Pick<Mounter, "bind">> {
   return {
     mountTmpfs: async (target, sizeMB) => {
       const mount = (options: string): Promise<void> => run("mount", ["-t", "tmpfs", "-o", options, "tmpfs", target]);

@@ -224,7 +224,7 @@ export class MemoryFiles {
   /** Tells those who wait, and dates the folders whose entries changed. */
   #changed(...directories: readonly MemoryNode[]): void {
     for (const directory of directories) directory.mtimeNs = this.#now();
-    for (const tell of [...this.#waiting]) tell();
+    for (const tell of this.#waiting) tell();
   }
 
   #now(): bigint {

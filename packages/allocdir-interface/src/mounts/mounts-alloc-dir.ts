@@ -65,9 +65,9 @@ class MountsAllocDir implements AllocDir {
     const system = createSystemMounter();
     const mounter = o.mounter ?? system;
     // A mounter that cannot bind leaves it to the system's.
-    const bind = mounter.bind?.bind(mounter) ?? (system.bind as BindMounter["bind"]);
     this.#mounter = {
-      bind,
+      bind: (source, target, options) =>
+        mounter.bind?.(source, target, options) ?? system.bind(source, target, options),
       mountTmpfs: (target, sizeMB) => mounter.mountTmpfs(target, sizeMB),
       unmount: (target, options) => mounter.unmount(target, options),
       list: (below) => mounter.list(below),

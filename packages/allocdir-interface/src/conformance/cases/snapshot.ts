@@ -7,7 +7,7 @@ import { failureOf, refused } from "../expect.ts";
 import { readTar, type TarEntry } from "../read-tar.ts";
 
 /** A stream that keeps everything. */
-function keeper(): { out: Writable; bytes(): Buffer } {
+function keeper(): { out: Writable; bytes: () => Buffer } {
   const parts: Buffer[] = [];
   const out = new Writable({
     write(chunk: Buffer, _encoding, done) {
