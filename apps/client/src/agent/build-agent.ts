@@ -144,6 +144,9 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
     logger,
   });
 
+  // Every allocation asks: made once.
+  const hostEnv = textEnv(deps.hostEnv ?? process.env);
+
   const startNode = async (): Promise<NodeClient> => {
     // What was being deleted, or unpacked, when the last agent ended.
     await sweepDestroyed(dir.alloc);
@@ -168,6 +171,13 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
       }),
     });
     const labels = nodeLabels(fingerprint);
+    const telemetry = onePerName((namespace) =>
+      createHookTelemetry({
+        sink: metrics,
+        labels: () => ({ ...labels, namespace }),
+        disabled: !options.hookMetrics,
+      }),
+    );
     const client = createNodeClient({
       node: fingerprint,
       link: server.link,
@@ -179,12 +189,7 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
       random,
       allocRoot: dir.alloc,
       gc: options.gc,
-      telemetry: (namespace) =>
-        createHookTelemetry({
-          sink: metrics,
-          labels: () => ({ ...labels, namespace }),
-          disabled: !options.hookMetrics,
-        }) as never,
+      telemetry: telemetry as never,
       onRemoved: (allocId) => metrics.remove({ alloc_id: allocId }),
     });
     node = client;
@@ -206,7 +211,7 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
     region: config.region,
     variables: server.variables,
     services: server.services,
-    hostEnv: textEnv(deps.hostEnv ?? process.env),
+    hostEnv,
     limits: { maxKillTimeoutMs: config.clientOptions.maxKillTimeoutMs },
     stats: {
       publish: config.clientOptions.publishAllocationMetrics,
@@ -232,6 +237,23 @@ function shortAddress(address: string): string {
 
 function textEnv(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+/** Most things that are kept by name. */
+const MAX_NAMES = 256;
+
+/** Makes what belongs to a name once, and anew only after very many other names. */
+function onePerName<T>(make: (name: string) => T): (name: string) => T {
+  const known = new Map<string, T>();
+  return (name) => {
+    let one = known.get(name);
+    if (one === undefined) {
+      if (known.size >= MAX_NAMES) known.clear();
+      one = make(name);
+      known.set(name, one);
+    }
+    return one;
+  };
 }
 
 function defined<T extends object>(values: T): { [K in keyof T]?: NonNullable<T[K]> } {

@@ -1,6 +1,7 @@
 import type { AllocUpdate } from "@outrider/alloc-runner";
 import { timeText, type Allocation, type AllocNetworkStatus, type TaskState } from "@outrider/nomad-structs";
 import { isClientTerminal } from "@outrider/nomad-structs";
+import { copyPlain } from "../copy-plain.ts";
 import { findGroup } from "../task/task-lookup.ts";
 import type { ClientStatus } from "./client-status.ts";
 
@@ -19,7 +20,7 @@ export interface ReportParts {
 export function allocReport(parts: ReportParts): AllocUpdate {
   const { alloc, status, network } = parts;
   const terminal = isClientTerminal(status.status);
-  const states = structuredClone(parts.states) as Record<string, TaskState>;
+  const states = copyPlain(parts.states) as Record<string, TaskState>;
   if (terminal) {
     // Rescheduling counts from here.
     for (const state of Object.values(states)) state.FinishedAt ??= timeText(parts.nowMs);
@@ -33,9 +34,9 @@ export function allocReport(parts: ReportParts): AllocUpdate {
           Canary: parts.deployment?.Canary ?? false,
           ModifyIndex: parts.deployment?.ModifyIndex ?? 0,
         }
-      : structuredClone(parts.deployment);
-  const own = structuredClone(network ?? NO_NETWORK);
-  own.DNS ??= structuredClone(findGroup(alloc)?.Networks?.[0]?.DNS ?? null);
+      : copyPlain(parts.deployment);
+  const own = copyPlain(network ?? NO_NETWORK);
+  own.DNS ??= copyPlain(findGroup(alloc)?.Networks?.[0]?.DNS ?? null);
   return {
     ID: alloc.ID,
     NodeID: alloc.NodeID,

@@ -10,6 +10,7 @@ import {
 import { timeText, type Allocation, type AllocNetworkStatus } from "@outrider/nomad-structs";
 import type { ClientAllocRunnerConfig } from "../task/ports.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
+import { copyPlain } from "../copy-plain.ts";
 import { allocReport } from "./alloc-report.ts";
 import { clientStatusOf, type ClientStatus } from "./client-status.ts";
 import { allocKeys } from "./state-keys.ts";
@@ -60,7 +61,7 @@ export class AllocReporter {
   }
 
   acknowledge(state: AckState): void {
-    this.#ack = structuredClone(state);
+    this.#ack = copyPlain(state);
   }
 
   priority(update: AllocUpdate): UpdatePriority {
@@ -105,7 +106,7 @@ export class AllocReporter {
     if (this.#closed) return;
     const report = this.#make();
     this.#o.config.stateUpdater.allocStateUpdated(report);
-    this.#broadcaster.send(structuredClone(report));
+    this.#broadcaster.send(copyPlain(report));
   }
 
   close(): void {

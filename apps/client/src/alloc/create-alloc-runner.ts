@@ -4,6 +4,7 @@ import { OutriderError, type Logger } from "@outrider/foundation";
 import { createHookResources } from "@outrider/hook-resources";
 import type { Allocation, Task, TaskState } from "@outrider/nomad-structs";
 import type { DriverInstance } from "../driver/driver-manager.ts";
+import { copyPlain } from "../copy-plain.ts";
 import { pathsInTask } from "../task/env/builtin-env.ts";
 import { HOST_ENV_DENYLIST } from "../task/env/env-names.ts";
 import { TaskEnvBuilder } from "../task/env/task-env-builder.ts";
@@ -66,7 +67,7 @@ export const createAllocRunner: AllocRunnerFactory<ClientAllocRunnerConfig, Allo
     skipShutdownDelay: skipShutdownDelay.signal,
     onMaxRunExceeded: () => runner.onMaxRunExceeded(),
   });
-  resources.onChange("networkStatus", (status) => runner.setNetworkStatus(structuredClone(status) as never));
+  resources.onChange("networkStatus", (status) => runner.setNetworkStatus(copyPlain(status) as never));
   const hookEnv = (): HookEnv => {
     env.update(runner.alloc(), undefined);
     return env.view();
@@ -198,10 +199,23 @@ function initialState(known: TaskState | undefined): TaskState | undefined {
   return { ...pendingTaskState(), ...known, State: known.State === "dead" ? "dead" : "pending" };
 }
 
+/** What tasks inherit of an environment: the same for all of them. */
+const INHERITED = new WeakMap<
+  object,
+  { readonly denylist: readonly string[]; readonly env: Readonly<Record<string, string>> }
+>();
+
 function inheritedEnv(config: ClientAllocRunnerConfig): Readonly<Record<string, string>> {
-  const denied = new Set(config.hostEnvDenylist ?? HOST_ENV_DENYLIST);
-  return Object.fromEntries(Object.entries(config.hostEnv ?? {}).filter(([name]) => !denied.has(name)));
+  const { hostEnv = NO_ENV, hostEnvDenylist: denylist = HOST_ENV_DENYLIST } = config;
+  const known = INHERITED.get(hostEnv);
+  if (known?.denylist === denylist) return known.env;
+  const denied = new Set(denylist);
+  const env = Object.fromEntries(Object.entries(hostEnv).filter(([name]) => !denied.has(name)));
+  INHERITED.set(hostEnv, { denylist, env });
+  return env;
 }
+
+const NO_ENV: Readonly<Record<string, string>> = {};
 
 function countPhase(config: ClientAllocRunnerConfig, task: string, to: string, state: TaskState): void {
   const { counters } = config;

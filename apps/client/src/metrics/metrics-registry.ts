@@ -119,9 +119,10 @@ export class MetricsRegistry implements MetricsSink {
   }
 
   remove(labels: Labels): void {
+    const wanted = Object.entries(labels);
     for (const map of [this.#counters, this.#samples, this.#gauges] as Array<Map<string, Series>>) {
       for (const [key, series] of map)
-        if (Object.entries(labels).every(([name, value]) => series.labels[name] === value)) map.delete(key);
+        if (wanted.every(([name, value]) => series.labels[name] === value)) map.delete(key);
     }
   }
 

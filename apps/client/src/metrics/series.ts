@@ -15,12 +15,20 @@ export interface Series {
   readonly labels: Labels;
 }
 
+/** Texts of label sets that cannot change any more. */
+const TEXTS = new WeakMap<Labels, string>();
+
 /** Identity of a series: label order does not matter. */
 export function seriesKey(name: string, labels: Labels): string {
-  const parts = Object.keys(labels)
-    .sort()
-    .map((key) => `${key}=${labels[key] ?? ""}`);
-  return `${name}\n${parts.join("\n")}`;
+  let text = TEXTS.get(labels);
+  if (text === undefined) {
+    text = Object.keys(labels)
+      .sort()
+      .map((key) => `${key}=${labels[key] ?? ""}`)
+      .join("\n");
+    if (Object.isFrozen(labels)) TEXTS.set(labels, text);
+  }
+  return `${name}\n${text}`;
 }
 
 /** An aggregate of nothing. */

@@ -1,10 +1,11 @@
 import type { Clock } from "@outrider/backoff";
 import { sleep } from "@outrider/backoff";
 import { migrateToken } from "@outrider/allocdir-interface/migrate";
-import type { Allocation } from "@outrider/nomad-structs";
+import type { Allocation, Job } from "@outrider/nomad-structs";
 import { isClientTerminal } from "@outrider/nomad-structs";
 import type { NodeHandlers } from "../node/node-handlers.ts";
 import type { DesiredAllocs, DiskLocation, HeartbeatReply, ServerLink } from "../node/server-link.ts";
+import { copyPlain } from "../copy-plain.ts";
 import { applyAllocUpdates } from "./alloc-updates.ts";
 import { addNodeEvents, registerNode, setNodeStatus } from "./node-commands.ts";
 import type { StateKeeper } from "./state-keeper.ts";
@@ -74,9 +75,14 @@ export class LocalLink implements ServerLink {
   async getAllocs(...[ids, { signal }]: Parameters<ServerLink["getAllocs"]>): Promise<readonly Allocation[]> {
     signal.throwIfAborted();
     const found: Allocation[] = [];
+    // One copy of a job for all of its allocations in this answer.
+    const jobs = new Map<Job, Job>();
     for (const id of ids) {
       const alloc = this.#o.state.tables.allocs.get(id);
-      if (alloc !== undefined) found.push(structuredClone(alloc));
+      if (alloc === undefined) continue;
+      let job = alloc.Job === null ? null : jobs.get(alloc.Job);
+      if (job === undefined) jobs.set(alloc.Job as Job, (job = copyPlain(alloc.Job as Job)));
+      found.push({ ...copyPlain({ ...alloc, Job: null }), Job: job });
     }
     return found;
   }
@@ -101,7 +107,7 @@ export class LocalLink implements ServerLink {
     ...[updates, { signal }]: Parameters<ServerLink["updateAllocs"]>
   ): Promise<{ readonly index: number }> {
     signal.throwIfAborted();
-    await this.#o.state.commit((tx) => applyAllocUpdates(tx, structuredClone(updates), this.#o.newId));
+    await this.#o.state.commit((tx) => applyAllocUpdates(tx, copyPlain(updates), this.#o.newId));
     this.#o.changed();
     return { index: this.#o.state.index };
   }

@@ -2,18 +2,23 @@
 export class RunSignals {
   readonly #kill = new AbortController();
   readonly #shutdown = new AbortController();
+  readonly #either = new AbortController();
   /** The task must end. */
   readonly kill: AbortSignal = this.#kill.signal;
   /** The agent goes away; the task lives on. */
   readonly shutdown: AbortSignal = this.#shutdown.signal;
-  readonly either: AbortSignal = AbortSignal.any([this.kill, this.shutdown]);
+  readonly either: AbortSignal = this.#either.signal;
 
   setKill(): void {
-    this.#kill.abort(new DOMException("the task is being stopped", "AbortError"));
+    const reason = new DOMException("the task is being stopped", "AbortError");
+    this.#kill.abort(reason);
+    this.#either.abort(reason);
   }
 
   setShutdown(): void {
-    this.#shutdown.abort(new DOMException("the agent is shutting down", "AbortError"));
+    const reason = new DOMException("the agent is shutting down", "AbortError");
+    this.#shutdown.abort(reason);
+    this.#either.abort(reason);
   }
 }
 

@@ -42,7 +42,10 @@ async function startTask(c: TaskContext): Promise<void> {
   const env = c.env.build();
   let driverConfig: Uint8Array;
   try {
-    driverConfig = config.encodeDriverConfig((c.driver as DriverFacts).schema, task.Config ?? {}, env.nested());
+    const block = task.Config ?? {};
+    // The facts of a node are many, and most blocks ask for none.
+    const variables = /[$%]\{/.test(JSON.stringify(block)) ? env.nested() : {};
+    driverConfig = config.encodeDriverConfig((c.driver as DriverFacts).schema, block, variables);
   } catch (cause) {
     record.append({ type: TASK_EVENT.failedValidation, facts: { error: messageOf(cause) } });
     throw cause;
@@ -65,10 +68,16 @@ async function startTask(c: TaskContext): Promise<void> {
   c.env.setDriverNetwork(record.local.network);
 }
 
+/** Made once: a reason made by `abort()` itself takes a stack along. */
+const LIFE_OVER = new Error("the task has ended");
+
 async function waitEnd(c: TaskContext, live: DriverTask): Promise<Outcome> {
   const { signals, hooks, record } = c;
   const watching = new AbortController();
-  const watch = c.pause.watch(AbortSignal.any([watching.signal, signals.either]));
+  const stopWatching = (): void => watching.abort(LIFE_OVER);
+  signals.either.addEventListener("abort", stopWatching, { once: true });
+  if (signals.either.aborted) stopWatching();
+  const watch = c.pause.watch(watching.signal);
   const poststart = hooks.poststart(poststartRequest(c, live));
   let result: ExitResult;
   let killError: Error | undefined;
@@ -80,7 +89,8 @@ async function waitEnd(c: TaskContext, live: DriverTask): Promise<Outcome> {
   } catch {
     return "shutdown";
   } finally {
-    watching.abort();
+    signals.either.removeEventListener("abort", stopWatching);
+    stopWatching();
   }
   await watch;
   // The end, its event and what follows are one change set: a crash before it repeats all of it, a crash after it none.

@@ -2,6 +2,7 @@ import type { AllocStatePersist, TaskEventInput } from "@outrider/alloc-runner";
 import { sleep, type Clock } from "@outrider/backoff";
 import type { Logger } from "@outrider/foundation";
 import { appendTaskEvent, TASK_EVENT, taskEvent, timeText, type TaskState } from "@outrider/nomad-structs";
+import { copyPlain } from "../copy-plain.ts";
 import { EMPTY_LOCAL_STATE, type TaskLocalState } from "./task-local-state.ts";
 
 /** Waits between tries to write, while the disk refuses. */
@@ -57,7 +58,7 @@ export class TaskRecord {
 
   constructor(options: TaskRecordOptions) {
     this.#options = options;
-    this.#state = options.initial === undefined ? pendingTaskState() : structuredClone(options.initial);
+    this.#state = options.initial === undefined ? pendingTaskState() : copyPlain(options.initial);
     this.#durable = this.#state;
   }
 

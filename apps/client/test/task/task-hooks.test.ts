@@ -50,6 +50,9 @@ describe("stats", () => {
     }
     expect(hook.latest()).toBeUndefined();
     await hook.poststart?.({ stats } as never);
+    await clock.advance(249);
+    expect(hook.latest()).toBeUndefined();
+    await clock.advance(1);
     await clock.advance(10);
     expect(hook.latest()).toEqual(sample);
     await hook.exited?.();
@@ -57,6 +60,19 @@ describe("stats", () => {
     expect(hook.latest()).toEqual(sample);
     await clock.advance(60_000);
     expect(clock.pending).toHaveLength(0);
+  });
+
+  it("asks for nothing when the task ends at once", async () => {
+    const clock = new ManualClock();
+    const hook = taskStatsHook({ intervalMs: 1_000, collect: true, clock, logger: noopLogger });
+    const stats = (): never => {
+      throw new Error("asked");
+    };
+    await hook.poststart?.({ stats } as never);
+    await clock.advance(100);
+    await hook.exited?.();
+    expect(clock.pending).toHaveLength(0);
+    expect(hook.latest()).toBeUndefined();
   });
 });
 

@@ -59,11 +59,28 @@ export function showAlloc(alloc: Allocation): unknown {
   return encode(AllocationStruct, { ...alloc, SignedIdentities: null });
 }
 
+interface StubParts {
+  readonly resources: boolean;
+  readonly taskStates: boolean;
+}
+
+const USUAL_PARTS: StubParts = { resources: false, taskStates: true };
+
+/** Rows are never changed in place, and whoever waits for a job asks for all its allocations again and again. */
+const STUBS = new WeakMap<Allocation, unknown>();
+
 /** An allocation in a list. */
-export function showAllocStub(
-  alloc: Allocation,
-  o: { readonly resources: boolean; readonly taskStates: boolean } = { resources: false, taskStates: true },
-): unknown {
+export function showAllocStub(alloc: Allocation, o: StubParts = USUAL_PARTS): unknown {
+  if (o.resources || !o.taskStates) return makeAllocStub(alloc, o);
+  let stub = STUBS.get(alloc);
+  if (stub === undefined) {
+    stub = makeAllocStub(alloc, o);
+    STUBS.set(alloc, stub);
+  }
+  return stub;
+}
+
+function makeAllocStub(alloc: Allocation, o: StubParts): unknown {
   const stub: AllocListStub = {
     ID: alloc.ID,
     EvalID: alloc.EvalID,

@@ -100,10 +100,11 @@ export class TaskEnvBuilder {
 
   #make(): TaskEnv {
     const node = this.#o.node();
-    const nodeVars = { ...nodeMap(node), "node.region": this.#o.region };
+    const nodeVars = nodeMap(node, this.#o.region);
     const common = this.#common(node);
     const all = this.#layered(common, this.#taskPaths, nodeVars);
-    const client = this.#layered(common, this.#clientPaths ?? this.#taskPaths, nodeVars);
+    const clientPaths = this.#clientPaths ?? this.#taskPaths;
+    const client = samePaths(clientPaths, this.#taskPaths) ? all : this.#layered(common, clientPaths, nodeVars);
     return new TaskEnv({ all, client, device: { ...this.#device }, node: nodeVars });
   }
 
@@ -127,7 +128,7 @@ export class TaskEnvBuilder {
   #layered(
     common: Record<string, string>,
     paths: TaskPaths | undefined,
-    nodeVars: Record<string, string>,
+    nodeVars: Readonly<Record<string, string>>,
   ): Record<string, string> {
     const env: Record<string, string> = { ...common };
     if (paths !== undefined) {
@@ -146,6 +147,10 @@ export class TaskEnvBuilder {
     for (const hookEnv of this.#hooks.values()) Object.assign(merged, hookEnv);
     return cleanEnv({ ...merged, ...this.#template });
   }
+}
+
+function samePaths(a: TaskPaths | undefined, b: TaskPaths | undefined): boolean {
+  return a?.allocDir === b?.allocDir && a?.localDir === b?.localDir && a?.secretsDir === b?.secretsDir;
 }
 
 function sameEnv(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): boolean {

@@ -16,12 +16,13 @@ export class TaskEnv {
     readonly all: Record<string, string>;
     readonly client: Record<string, string>;
     readonly device: Record<string, string>;
-    readonly node: Record<string, string>;
+    /** Taken as it is when frozen: all tasks share the facts of their node. */
+    readonly node: Readonly<Record<string, string>>;
   }) {
     this.all = Object.freeze({ ...parts.all });
-    this.client = Object.freeze({ ...parts.client });
+    this.client = parts.client === parts.all ? this.all : Object.freeze({ ...parts.client });
     this.device = Object.freeze({ ...parts.device });
-    this.node = Object.freeze({ ...parts.node });
+    this.node = Object.isFrozen(parts.node) ? parts.node : Object.freeze({ ...parts.node });
   }
 
   /** Replaces what is known; paths are the task's. */

@@ -117,32 +117,29 @@ export class PauseController {
   }
 
   /** Until the next look at the clock, or a change. */
-  async #next(edge: number | undefined, signal: AbortSignal): Promise<void> {
-    const cancel = new AbortController();
-    const changed = new Promise<void>((resolve) => {
-      this.#wake.add(resolve);
-      cancel.signal.addEventListener("abort", () => this.#wake.delete(resolve));
+  #next(edge: number | undefined, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason as Error);
+      const timer = edge === undefined ? undefined : new AbortController();
+      const leave = (): void => {
+        this.#wake.delete(changed);
+        signal.removeEventListener("abort", aborted);
+        timer?.abort();
+      };
+      const changed = (): void => {
+        leave();
+        resolve();
+      };
+      const aborted = (): void => {
+        leave();
+        reject(signal.reason as Error);
+      };
+      this.#wake.add(changed);
+      signal.addEventListener("abort", aborted, { once: true });
+      if (edge === undefined || timer === undefined) return;
+      const { clock } = this.#options;
+      sleep(sliceMs(edge - clock.now()), { clock, signal: timer.signal, ref: false }).then(changed, () => undefined);
     });
-    const abort = (): void => cancel.abort(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    try {
-      const aborted = new Promise<never>((_, reject) => {
-        cancel.signal.addEventListener("abort", () => reject(cancel.signal.reason as Error));
-      });
-      aborted.catch(() => undefined);
-      if (signal.aborted) throw signal.reason;
-      const waits: Promise<void>[] = [changed, aborted];
-      if (edge !== undefined) {
-        const { clock } = this.#options;
-        const timer = sleep(sliceMs(edge - clock.now()), { clock, signal: cancel.signal, ref: false });
-        timer.catch(() => undefined);
-        waits.push(timer);
-      }
-      await Promise.race(waits);
-    } finally {
-      signal.removeEventListener("abort", abort);
-      cancel.abort();
-    }
   }
 
   #wakeAll(): void {
