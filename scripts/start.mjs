@@ -75,7 +75,13 @@ const agent = spawn(process.execPath, [main, "agent", "-data-dir", dataDir, ...r
   detached: true,
   stdio: ["ignore", log, log, "ipc"],
 });
-const gone = new Promise((resolve) => agent.on("exit", (code, signal) => resolve(code ?? (signal ? 1 : 0))));
+let how = "";
+const gone = new Promise((resolve) =>
+  agent.on("exit", (code, signal) => {
+    how = signal === null ? `with exit code ${code}` : `by ${signal}`;
+    resolve(code ?? 1);
+  }),
+);
 const ready = new Promise((resolve) => agent.on("message", (m) => m?.type === "ready" && resolve(m)));
 let stopping = false;
 
@@ -83,7 +89,7 @@ const first = await Promise.race([ready, gone]);
 if (typeof first === "number") {
   const lines = readFileSync(logFile, "utf8").trimEnd().split("\n");
   console.error(lines.slice(-5).join("\n"));
-  console.error(`\nThe agent did not start (exit code ${first}). Its log: ${logFile}`);
+  console.error(`\nThe agent did not start; it ended ${how}. Its log: ${logFile}`);
   process.exit(first || 1);
 }
 
@@ -111,7 +117,11 @@ function call(method, path, body) {
         answer.on("end", () =>
           answer.statusCode === 200
             ? resolve(JSON.parse(text))
-            : reject(new Error(`${method} ${path}: ${answer.statusCode} ${text}`)),
+            : reject(
+                Object.assign(new Error(`${method} ${path}: ${answer.statusCode} ${text}`), {
+                  status: answer.statusCode,
+                }),
+              ),
         );
       },
     );
@@ -186,7 +196,9 @@ async function stop(signal) {
   stopping = true;
   if (samples) {
     console.log("\nEnding the samples …");
-    for (const id of ids) await call("DELETE", `/v1/job/${id}`).catch((error) => console.error(error.message));
+    // A sample that the user has removed already is no failure.
+    for (const id of ids)
+      await call("DELETE", `/v1/job/${id}`).catch((error) => error.status === 404 || console.error(error.message));
     const over = Date.now() + 15_000;
     for (const id of ids) {
       while (Date.now() < over) {
@@ -205,5 +217,5 @@ process.on("SIGINT", () => void stop("SIGINT"));
 process.on("SIGTERM", () => void stop("SIGTERM"));
 process.on("SIGHUP", () => void stop("SIGTERM"));
 const code = await gone;
-if (!stopping) console.error(`The agent ended with exit code ${code}. Its log: ${logFile}`);
+if (!stopping) console.error(`The agent ended ${how}; tasks go on. Its log: ${logFile}`);
 process.exit(code);
