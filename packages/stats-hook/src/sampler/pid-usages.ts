@@ -43,23 +43,27 @@ export class PidUsages {
     const usages: Record<string, ResourceUsage> = {};
     this.#round++;
     let left = chunk;
+    let atMs = this.#context.now();
+    let swapping = this.#context.swapping();
     for (const { pid, stat } of sources) {
       if (left-- === 0) {
         yield;
         left = chunk;
+        // A piece takes a fraction of a millisecond: one look at the clock serves all of it.
+        atMs = this.#context.now();
+        swapping = this.#context.swapping();
       }
-      const usage = this.#usage(pid, stat);
+      const usage = this.#usage(pid, stat, atMs, swapping);
       if (usage !== undefined) usages[pid] = usage;
     }
     for (const [pid, { round }] of this.#known) if (round !== this.#round) this.#known.delete(pid);
     return usages;
   }
 
-  #usage(pid: number, given: ProcessStat | undefined): ResourceUsage | undefined {
+  #usage(pid: number, given: ProcessStat | undefined, atMs: number, swapping: boolean): ResourceUsage | undefined {
     try {
       const stat = given ?? this.#readStat(pid);
-      const atMs = this.#context.now();
-      const swap = this.#context.swapping() ? this.#readSwap(pid) : 0;
+      const swap = swapping ? this.#readSwap(pid) : 0;
       const { window } = this.#entry(pid, stat.start);
       return window.processUsage(
         atMs,
