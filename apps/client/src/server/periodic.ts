@@ -1,4 +1,4 @@
-import { parseCron } from "@outrider/cron-schedule";
+import { nextCron, parseCron } from "@outrider/cron-schedule";
 import type { Job } from "@outrider/nomad-structs";
 import { launchPeriodic } from "./children.ts";
 import { jobKey, type Tables } from "./tables.ts";
@@ -11,12 +11,10 @@ export function nextLaunchMs(job: Job, afterMs: number): number | undefined {
   const specs =
     periodic.Specs !== null && periodic.Specs.length > 0 ? periodic.Specs : periodic.Spec === "" ? [] : [periodic.Spec];
   const zone = periodic.TimeZone === "" ? "UTC" : periodic.TimeZone;
-  let next: number | undefined;
-  for (const spec of specs) {
-    const at = parseCron(spec, { timezone: zone }).next(new Date(afterMs));
-    if (at !== null && (next === undefined || at.getTime() < next)) next = at.getTime();
-  }
-  return next;
+  return nextCron(
+    specs.map((spec) => parseCron(spec, { timezone: zone })),
+    afterMs,
+  )?.getTime();
 }
 
 /** The schedule is looked at with every step of the scheduler; jobs are never changed in place, so what was found stays true. */
