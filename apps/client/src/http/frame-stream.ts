@@ -40,7 +40,7 @@ export async function sendFrames(context: ApiContext, request: ApiRequest, o: Fr
         raw.end();
         return { kind: "sent" };
       }
-      await write(request, frameText(early.result.value, o.plain), signal);
+      await write(request, framePieces(early.result.value, o.plain), signal);
       pending = iterator.next();
     }
     await pump(context, request, o, iterator, pending, signal);
@@ -74,11 +74,11 @@ async function pump(
       return;
     }
     if (next === undefined) {
-      if (!o.plain) await write(request, "{}", signal);
+      if (!o.plain) await write(request, ["{}"], signal);
       continue;
     }
     if (next.done === true) return;
-    await write(request, frameText(next.value, o.plain), signal);
+    await write(request, framePieces(next.value, o.plain), signal);
     pending = iterator.next();
   }
 }
@@ -96,20 +96,28 @@ function settled(context: ApiContext, ms: number, signal: AbortSignal): Promise<
   });
 }
 
-async function write(request: ApiRequest, data: string | Uint8Array, signal: AbortSignal): Promise<void> {
+async function write(request: ApiRequest, parts: readonly (string | Uint8Array)[], signal: AbortSignal): Promise<void> {
   const { raw } = request.reply;
-  if (data.length === 0 || raw.destroyed) return;
-  if (!raw.write(data)) await once(raw, "drain", { signal }).catch(() => undefined);
+  if (raw.destroyed) return;
+  let room = true;
+  raw.cork();
+  // Everything but a file's name is ASCII, and base64 by far the longest: bytes as they are need no look at each.
+  for (const part of parts) if (part.length > 0) room = raw.write(part, part === parts[1] ? "latin1" : "utf8");
+  raw.uncork();
+  if (!room) await once(raw, "drain", { signal }).catch(() => undefined);
 }
 
-/** One frame as it is sent: only the keys that say something. */
-export function frameText(frame: StreamFrame, plain: boolean): string | Uint8Array {
-  if (plain) return frame.data ?? "";
-  const value: Record<string, unknown> = {};
-  if (frame.offset !== undefined && frame.offset !== 0) value["Offset"] = frame.offset;
-  if (frame.data !== undefined && frame.data.length > 0)
-    value["Data"] = Buffer.from(frame.data.buffer, frame.data.byteOffset, frame.data.byteLength).toString("base64");
-  if (frame.file !== undefined && frame.file !== "") value["File"] = frame.file;
-  if (frame.fileEvent !== undefined) value["FileEvent"] = frame.fileEvent;
-  return JSON.stringify(value);
+/** One frame as it is sent: only the keys that say something. The data stand apart, so that they are not copied once more. */
+export function framePieces(frame: StreamFrame, plain: boolean): readonly (string | Uint8Array)[] {
+  const { data, offset = 0, file = "", fileEvent } = frame;
+  if (plain) return data === undefined ? [] : [data];
+  const rest = JSON.stringify({
+    ...(file === "" ? {} : { File: file }),
+    ...(fileEvent === undefined ? {} : { FileEvent: fileEvent }),
+  });
+  const head = offset === 0 ? "{" : `{"Offset":${offset}`;
+  const tail = rest === "{}" ? "}" : rest.slice(1);
+  if (data === undefined || data.length === 0) return [`${head}${offset === 0 || rest === "{}" ? "" : ","}`, "", tail];
+  const text = Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64");
+  return [`${head}${offset === 0 ? "" : ","}"Data":"`, text, `"${rest === "{}" ? "" : ","}${tail}`];
 }

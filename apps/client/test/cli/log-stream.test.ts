@@ -29,6 +29,10 @@ describe("log frames", () => {
   it("fail when the body ends inside of one, or never closes one", async () => {
     await expect(all([Buffer.from('{"Data":"')])).rejects.toThrow(/ended inside/);
     await expect(all([Buffer.from(`{"Data":"${"x".repeat(2 ** 21)}`)])).rejects.toThrow(/does not end/);
+    await expect(all([Buffer.from(`{${"}".repeat(5000)}`), Buffer.from(`{"a":${"}".repeat(5000)}`)])).rejects.toThrow(
+      /no frame/,
+    );
+    await expect(all([Buffer.from(`{"a":${"}".repeat(5000)}`)])).rejects.toThrow(/does not end/);
   });
 });
 
