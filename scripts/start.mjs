@@ -98,6 +98,8 @@ const target = address.startsWith("unix://")
   ? { socketPath: address.slice(7) }
   : { host: new URL(address).hostname.replace(/^\[|\]$/g, ""), port: new URL(address).port };
 
+const token = valueOf("token") || process.env.OUTRIDER_HTTP_TOKEN;
+
 /** Talks to our own agent and to no other. */
 function call(method, path, body) {
   return new Promise((resolve, reject) => {
@@ -108,7 +110,7 @@ function call(method, path, body) {
         path,
         headers: {
           "content-type": "application/json",
-          ...(process.env.OUTRIDER_HTTP_TOKEN ? { "x-nomad-token": process.env.OUTRIDER_HTTP_TOKEN } : {}),
+          ...(token ? { "x-nomad-token": token } : {}),
         },
       },
       (answer) => {
@@ -148,7 +150,9 @@ const option =
 /** A command for the user to type; options go before arguments. */
 const hand = (command, ...args) => ["npm run --silent outrider --", command, ...option, ...args].join(" ");
 const hhmm = (date) => date.toISOString().slice(11, 16);
-console.log(`Outrider is running. API: ${address}/v1/   Log: ${logFile}`);
+const api = address.startsWith("unix:") ? address : `${address}/v1/`;
+console.log(`Outrider is running. API: ${api}   Log: ${logFile}`);
+if (token) console.log("Commands need its token: export NOMAD_TOKEN=…");
 
 const files = ["hello.nomad.hcl", "hello-batch.nomad.hcl"];
 const ids = files.map((f) => f.replace(".nomad.hcl", ""));
@@ -166,17 +170,8 @@ if (samples) {
         : [];
     const done = spawnSync(
       process.execPath,
-      [
-        main,
-        "job",
-        "run",
-        "-detach",
-        `-address=${address}`,
-        ...(process.env.OUTRIDER_HTTP_TOKEN ? [`-token=${process.env.OUTRIDER_HTTP_TOKEN}`] : []),
-        ...vars,
-        join(root, "examples/jobs", file),
-      ],
-      { env, encoding: "utf8" },
+      [main, "job", "run", "-detach", `-address=${address}`, ...vars, join(root, "examples/jobs", file)],
+      { env: { ...env, ...(token ? { NOMAD_TOKEN: token } : {}) }, encoding: "utf8" },
     );
     if (done.status !== 0) console.error(`sample ${file}: ${done.stderr}`);
   }
