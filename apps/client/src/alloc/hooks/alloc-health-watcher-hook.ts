@@ -45,7 +45,8 @@ export function allocHealthWatcherHook(c: AllocHookContext): AllocHook {
       await stop();
       const before = judgedFor;
       judgedFor = alloc.DeploymentID;
-      if (before !== undefined && before !== alloc.DeploymentID && c.deployment() !== null) await c.setHealth(null, new Map());
+      if (before !== undefined && before !== alloc.DeploymentID && c.deployment() !== null)
+        await c.setHealth(null, new Map());
       start(alloc);
     },
     async postrun() {
