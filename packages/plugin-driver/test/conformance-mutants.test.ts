@@ -1,6 +1,14 @@
 /** The conformance suite must notice broken drivers. */
 import { describe, expect, it } from "vitest";
-import { type DriverPlugin, type StartedTask, StatsNotImplementedError } from "../src/index.ts";
+import {
+  decodeMsgpack,
+  type DriverPlugin,
+  type ExecInput,
+  type ExecOutput,
+  type ExecRequest,
+  type StartedTask,
+  StatsNotImplementedError,
+} from "../src/index.ts";
 import { CONFORMANCE_CASES, driverConformance, type ConformanceOptions } from "../src/testing/index.ts";
 import { broken, EXITED, MemoryDriver, quiet, untilAborted } from "./support/memory-driver.ts";
 import type { TaskConfig } from "../src/index.ts";
@@ -15,6 +23,7 @@ class WorldDriver extends MemoryDriver {
   }
   override async startTask(config: TaskConfig): Promise<StartedTask> {
     if (this.tasks.has(config.id)) throw new Error("already started");
+    if (Array.isArray(decodeMsgpack(config.msgpackDriverConfig))) throw new Error("not a block");
     const started = await super.startTask(config);
     this.world.set(config.id, this);
     const kind = Buffer.from(config.msgpackDriverConfig).toString();
@@ -48,6 +57,16 @@ class WorldDriver extends MemoryDriver {
   override async execTask(id: string, command: readonly string[]): ReturnType<MemoryDriver["execTask"]> {
     this.task(id);
     return { stdout: Buffer.from(command.join(" ")), stderr: new Uint8Array(), exitResult: { ...EXITED, exitCode: 0 } };
+  }
+  override async *execTaskStreaming(
+    id: string,
+    request: ExecRequest,
+    _input: AsyncIterable<ExecInput>,
+    _signal: AbortSignal,
+  ): AsyncIterable<ExecOutput> {
+    this.task(id);
+    yield { stdout: { data: Buffer.from(request.command.join(" ")) } };
+    yield { exited: { ...EXITED, exitCode: 0 } };
   }
   override taskEvents(signal: AbortSignal): AsyncIterable<never> {
     return quiet(signal);
@@ -176,10 +195,50 @@ describe("the conformance suite", () => {
           d.tasks.has(id) ? WorldDriver.prototype.stopTask.call(d, id, ms, name) : Promise.resolve()),
       ["unknown/not-found"],
     ],
+    [
+      "a start with any config",
+      (d) =>
+        (d.startTask = (config) =>
+          WorldDriver.prototype.startTask.call(d, { ...config, msgpackDriverConfig: Uint8Array.of(0x80) })),
+      ["config/garbage-fails"],
+    ],
+    [
+      "tasks that end with the agent",
+      (d) =>
+        (d.waitTask = (id, signal) => {
+          const task = d.task(id);
+          signal?.addEventListener("abort", () => task.end({ exitCode: 137, signal: 9, oomKilled: false }));
+          return task.ended;
+        }),
+      ["reattach/known-tasks"],
+    ],
+    [
+      "a task of long ago that cannot be destroyed",
+      (d) =>
+        (d.destroyTask = (id, force) =>
+          d.tasks.has(id) ? WorldDriver.prototype.destroyTask.call(d, id, force) : Promise.reject(new Error("what?"))),
+      ["destroy/unknown-is-idempotent", "recover/long-gone"],
+    ],
+    [
+      "an exec without its output",
+      (d) =>
+        (d.execTaskStreaming = async function* () {
+          yield { exited: { ...EXITED, exitCode: 0 } };
+        }),
+      ["exec/streaming"],
+    ],
+    [
+      "an exec without an exit",
+      (d) =>
+        (d.execTaskStreaming = async function* () {
+          yield { stdout: { data: Buffer.from("a b") } };
+        }),
+      ["exec/streaming"],
+    ],
   ])(
     "notices %s",
     async (_what, change, ids) => {
-      expect(await failing(change, {}, [...ids, "destroy/unknown-is-idempotent"])).toEqual(ids);
+      expect(await failing(change, {}, [...new Set([...ids, "destroy/unknown-is-idempotent"])])).toEqual(ids);
     },
     20_000,
   );

@@ -38,6 +38,8 @@ export interface Bench extends AsyncDisposable {
   task(config: unknown, over?: Partial<TaskConfig>): Promise<BenchTask>;
   /** The plugin dies without a word and a new instance starts, as after `kill -9`. */
   restart(): Promise<void>;
+  /** The agent dies without a word and the next one finds the plugin, as after `kill -9` of the agent. */
+  reattach(): Promise<void>;
   /** A handle as an agent has it after its own restart: without the `config` block. */
   stored(handle: TaskHandle): TaskHandle;
 }
@@ -68,9 +70,10 @@ export async function createBench(o: BenchOptions): Promise<Bench> {
   let round = 0;
   let server: DriverServer;
   let driver: HostedDriver;
+  let socketPath = "";
 
   async function launch(): Promise<void> {
-    const socketPath = join(folder, `s${round++}`);
+    socketPath = join(folder, `s${round++}`);
     server = await createDriverServer(await o.create(), { socketPath, clock });
     driver = await connectPlugin({ socketPath, clock });
     const schema = await driver.configSchema();
@@ -133,6 +136,10 @@ export async function createBench(o: BenchOptions): Promise<Bench> {
       driver.detach();
       await server.close();
       await launch();
+    },
+    async reattach() {
+      driver.detach();
+      driver = await connectPlugin({ socketPath, clock });
     },
     stored: (handle) => ({ ...handle, config: { ...handle.config, msgpackDriverConfig: new Uint8Array() } }),
     async [Symbol.asyncDispose]() {

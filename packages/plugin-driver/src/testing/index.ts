@@ -1,8 +1,3 @@
 export { createBench, type Bench, type BenchOptions, type BenchTask } from "./bench.ts";
-export {
-  CONFORMANCE_CASES,
-  driverConformance,
-  type ConformanceOptions,
-  type ConformanceTasks,
-  type Runner,
-} from "./conformance.ts";
+export { CONFORMANCE_CASES, driverConformance } from "./conformance.ts";
+export type { ConformanceOptions, ConformanceTasks, Runner } from "./conformance-case.ts";
