@@ -2,13 +2,14 @@
 // Kills the agent, the driver process or both with SIGKILL, at random moments, again and again, while tasks of many kinds run; then counts what
 // must never happen: orphans, doubles, lost exit codes, lost bytes of logs, signals to processes of others. Needs a build (npm run build).
 //
-//   node apps/client/scripts/kill-rounds.mjs [--rounds 50] [--tasks 50] [--seed 1] [--pid-max 0] [--keep] [--verbose]
+//   node apps/client/scripts/kill-rounds.mjs [--rounds 50] [--tasks 50] [--seed 1] [--pid-max 0] [--keep] [--verbose] [--main dist/main.js]
 //
 // --pid-max N runs everything in a pid namespace in which numbers are used again soon (root only; 0 = off).
 // Exit code 0 when all five numbers are 0.
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import {
   appendFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -20,7 +21,7 @@ import {
 } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
@@ -32,13 +33,14 @@ const { values: o } = parseArgs({
     "pid-max": { type: "string", default: "0" },
     keep: { type: "boolean", default: false },
     verbose: { type: "boolean", default: false },
+    main: { type: "string" },
     inside: { type: "boolean", default: false },
   },
 });
 const [rounds, wanted, seed, pidMax] = [o.rounds, o.tasks, o.seed, o["pid-max"]].map(Number);
-const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
-if (!existsSync(MAIN)) {
-  console.error(`kill-rounds: ${MAIN} is missing; build first (npm run build)`);
+const built = o.main === undefined ? fileURLToPath(new URL("../dist", import.meta.url)) : dirname(resolve(o.main));
+if (!existsSync(join(built, "main.js"))) {
+  console.error(`kill-rounds: ${built}/main.js is missing; build first (npm run build)`);
   process.exit(2);
 }
 if (pidMax > 0 && !o.inside) {
@@ -68,6 +70,13 @@ const between = (low, high) => low + random() * (high - low);
 const oneOf = (list) => list[Math.floor(random() * list.length)];
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const say = (text) => o.verbose && console.error(`${new Date().toISOString().slice(11, 23)} ${text}`);
+
+// a copy, so that a build meanwhile changes nothing; where its dependencies are found, too
+const copy = fileURLToPath(new URL(`../node_modules/.cache/kill-rounds-${process.pid}`, import.meta.url));
+cpSync(built, join(copy, "dist"), { recursive: true });
+cpSync(fileURLToPath(new URL("../package.json", import.meta.url)), join(copy, "package.json"));
+process.on("exit", () => rmSync(copy, { recursive: true, force: true }));
+const MAIN = join(copy, "dist", "main.js");
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "outrider-kill-rounds-")));
 const data = join(root, "data");
@@ -107,8 +116,14 @@ function startAgent() {
   });
   child.stderr.on("data", (chunk) => appendFileSync(join(root, "agent.log"), chunk));
   child.on("exit", (code, signal) => {
-    if (!leaving && signal !== "SIGKILL") fault("orphans", `the agent ended by itself: ${code ?? signal}`);
-    if (!leaving) startAgent();
+    if (leaving) return;
+    if (signal !== "SIGKILL") {
+      console.error(
+        `kill-rounds: the agent ended by itself (${code ?? signal}); ${readFileSync(join(root, "agent.log"), "utf8").slice(-2000)}`,
+      );
+      process.exit(2);
+    }
+    startAgent();
   });
 }
 
@@ -205,6 +220,7 @@ function bystander() {
 // ---- tasks
 /** Every run writes down who it is, and whether another run of the same task still lives. */
 const prologue = (name) => `n='${notes}/${name}'
+armed() { : >"$n.armed"; }
 me=$(cut -d' ' -f22 /proc/$$/stat)
 [ -f "$n" ] && while read -r p s; do [ "$(cut -d' ' -f22 /proc/$p/stat 2>/dev/null)" = "$s" ] && echo "$p $$" >>"$n.doubles"; done <"$n"
 echo "$$ $me" >>"$n"
@@ -217,8 +233,8 @@ const KINDS = {
   terminated: { last: "kill -TERM $$; sleep 100", exitCode: 143, signal: 15 },
   killed: { last: "kill -KILL $$; sleep 100", exitCode: 137, signal: 9 },
   daemon: { last: "setsid sleep 100000 & exit 7", exitCode: 7, signal: 0 },
-  stopped: { last: "trap 'exit 5' INT; while :; do sleep 0.1; done", exitCode: 5, signal: 0, stop: true },
-  stubborn: { last: "trap '' INT; while :; do sleep 0.1; done", exitCode: 137, signal: 9, stop: true },
+  stopped: { last: "trap 'exit 5' INT; armed; while :; do sleep 0.1; done", exitCode: 5, signal: 0, stop: true },
+  stubborn: { last: "trap '' INT; armed; while :; do sleep 0.1; done", exitCode: 137, signal: 9, stop: true },
 };
 const bytes = (n) =>
   `i=0; while [ $i -lt ${n} ]; do seq $((i + 1)) $((i + 50)); i=$((i + 50)); sleep 0.0$((i % 7)); done\n`;
@@ -266,7 +282,6 @@ async function launch(steady) {
     steady,
     lines: steady ? undefined : lines,
     until: performance.now() + 120_000,
-    stopAt: performance.now() + (lasts + 2) * 1000,
   };
   live.set(id, task);
   await insist("PUT", "/v1/jobs", { Job: job(id, "batch", script) });
@@ -319,7 +334,7 @@ async function look() {
         KINDS[task.kind].stop &&
         !task.steady &&
         !task.stopping &&
-        performance.now() > task.stopAt &&
+        existsSync(join(notes, `${task.id}.armed`)) &&
         alloc.ClientStatus === "running"
       ) {
         if (!readLog(alloc).endsWith(`\n${task.lines}\n`)) continue;
@@ -408,7 +423,9 @@ const looking = (async () => {
   }
 })();
 for (let round = 1; round <= rounds; round++) {
-  await sleep(random() < 0.2 ? between(0, 200) : between(200, 2000));
+  // mostly an agent that serves; else whatever it is doing while it starts
+  if (random() < 0.7) while (address === undefined) await sleep(10);
+  await sleep(random() < 0.2 ? between(0, 100) : between(100, 1500));
   await strike();
   if (round % 25 === 0)
     console.log(

@@ -1,4 +1,4 @@
-import { createLocalAllocDir, sweepDestroyed } from "@outrider/allocdir-interface/local";
+import { sweepDestroyed } from "@outrider/allocdir-interface/local";
 import { isMigrateToken } from "@outrider/allocdir-interface/migrate";
 import type { AllocDir } from "@outrider/allocdir-interface";
 import type { AllocRunnerConfig } from "@outrider/alloc-runner";
@@ -6,7 +6,7 @@ import { systemClock, type Clock } from "@outrider/backoff";
 import { DisposeStack, noopLogger, type Logger } from "@outrider/foundation";
 import { createHookTelemetry } from "@outrider/hook-telemetry";
 import { encodeConfig } from "@outrider/plugin-driver/host";
-import { createAllocRunner } from "../alloc/index.ts";
+import { createAllocRunner, newAllocDir } from "../alloc/index.ts";
 import { createDriverManager, type ClientDrivers } from "../driver/create-driver-manager.ts";
 import { defaultDriverCommand } from "../driver/driver-command.ts";
 import type { DriverCommand } from "../driver/driver-process.ts";
@@ -206,7 +206,7 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
     drivers,
     encodeDriverConfig: (schema, block, variables) => encodeConfig(schema, block, { variables }),
     logCollector: drivers.logCollector,
-    newAllocDir: (allocId) => createLocalAllocDir({ allocId, root: dir.alloc, logger, clock, mounter }),
+    newAllocDir: (alloc) => newAllocDir(alloc, { root: dir.alloc, logger, clock, mounter }),
     node: () => (node as NodeClient).node,
     region: config.region,
     variables: server.variables,

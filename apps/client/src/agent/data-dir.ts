@@ -30,7 +30,8 @@ export interface DataDir extends AsyncDisposable {
 }
 
 /**
- * Makes or opens the data folder: private (0700), with a format version and a lock. Rejects with ERR_OUTRIDER_AGENT_DATA_DIR,
+ * Makes or opens the data folder, with a format version and a lock. It is private (0700); as root it may be walked through (0711), not listed,
+ * so that tasks of other users reach their directories: each part of it is closed to others by itself. Rejects with ERR_OUTRIDER_AGENT_DATA_DIR,
  * ERR_OUTRIDER_AGENT_DATA_DIR_NEWER or ERR_OUTRIDER_STATE_LOCKED.
  */
 export async function openDataDir(root: string): Promise<DataDir> {
@@ -45,7 +46,7 @@ export async function openDataDir(root: string): Promise<DataDir> {
     await mkdir(root, { recursive: true, mode: 0o700 });
     await checkOwner(root);
     await checkForeign(root);
-    await chmod(root, 0o700);
+    await chmod(root, process.geteuid?.() === 0 ? 0o711 : 0o700);
   } catch (reason) {
     throw OutriderError.from(
       reason,

@@ -3,8 +3,10 @@ import type { AllocDir } from "@outrider/allocdir-interface";
 import { OutriderError, type Logger } from "@outrider/foundation";
 import { createHookResources } from "@outrider/hook-resources";
 import type { Allocation, Task, TaskState } from "@outrider/nomad-structs";
+import { isPluginShutdown } from "@outrider/plugin-driver";
 import type { DriverInstance } from "../driver/driver-manager.ts";
 import { copyPlain } from "../copy-plain.ts";
+import { livingDriver } from "../task/driver/living-driver.ts";
 import { pathsInTask } from "../task/env/builtin-env.ts";
 import { HOST_ENV_DENYLIST } from "../task/env/env-names.ts";
 import { TaskEnvBuilder } from "../task/env/task-env-builder.ts";
@@ -34,7 +36,7 @@ export const createAllocRunner: AllocRunnerFactory<ClientAllocRunnerConfig, Allo
   const { alloc } = config;
   const logger = config.logger.child({ allocId: alloc.ID });
   const tasks = tasksOf(alloc);
-  const allocDir = config.newAllocDir(alloc.ID);
+  const allocDir = config.newAllocDir(alloc);
   const coordinator = new Coordinator(new Map(tasks.map((task) => [task.Name, stageOf(lifecycleOf(task))])));
   const skipShutdownDelay = new AbortController();
   const resources = createHookResources<AllocResourcesShape>({
@@ -148,7 +150,7 @@ async function makeTask(config: ClientAllocRunnerConfig, task: Task, around: Tas
     env,
     logger,
     driverFacts: async (signal: AbortSignal) => {
-      const facts = await factsOf(await config.drivers.dispense(task.Driver, { signal }));
+      const facts = await livingFacts(config, task.Driver, signal);
       const { fsIsolation } = facts.capabilities;
       env.setHost(fsIsolation === "image" ? {} : inheritedEnv(config));
       env.setPaths(pathsInTask(fsIsolation, host, undefined), host);
@@ -172,7 +174,7 @@ async function readyDriver(config: ClientAllocRunnerConfig, driver: string): Pro
     cancel.abort(new OutriderError("ERR_OUTRIDER_ALLOC_DRIVER", text, { recoverable: true, details: { driver } }));
   }, DRIVER_READY_MS);
   try {
-    await factsOf(await config.drivers.dispense(driver, { signal: cancel.signal }));
+    await livingFacts(config, driver, cancel.signal);
   } finally {
     config.clock.clearTimeout(late);
   }
@@ -191,6 +193,21 @@ function factsOf(instance: DriverInstance): Promise<DriverFacts> {
     FACTS.set(instance, facts);
   }
   return facts;
+}
+
+/** Of whatever process of the driver lives long enough to answer. */
+async function livingFacts(config: ClientAllocRunnerConfig, driver: string, signal: AbortSignal): Promise<DriverFacts> {
+  const { drivers, clock } = config;
+  for (let newerThan = 0; ;) {
+    const instance = await livingDriver(drivers, driver, { signal, clock, newerThan });
+    try {
+      return await factsOf(instance);
+    } catch (reason) {
+      signal.throwIfAborted();
+      if (!isPluginShutdown(reason)) throw reason;
+      newerThan = instance.generation;
+    }
+  }
 }
 
 /** What the server knows of a task is its history; nothing of it runs here yet. */

@@ -1,6 +1,6 @@
 import type { AllocRunnerConfig, TaskHook } from "@outrider/alloc-runner";
 import type { AllocDir, TaskDir } from "@outrider/allocdir-interface";
-import type { Node } from "@outrider/nomad-structs";
+import type { Allocation, Node } from "@outrider/nomad-structs";
 import type { HclSpec } from "@outrider/plugin-driver";
 import type { ServiceRegistrar } from "../alloc/services/service-registrar.ts";
 import type { DriverManager } from "../driver/driver-manager.ts";
@@ -45,7 +45,7 @@ export interface ClientAllocRunnerConfig extends AllocRunnerConfig<AllocDir> {
   /** Encodes a job's `config` block by the driver's schema; throws with the text for the user. */
   readonly encodeDriverConfig: DriverConfigEncoder;
   readonly logCollector: LogCollectorPort;
-  readonly newAllocDir: (allocId: string) => AllocDir;
+  readonly newAllocDir: (alloc: Allocation) => AllocDir;
   /** The node as it is now. */
   readonly node: () => Node;
   readonly region: string;

@@ -71,7 +71,8 @@ export class TaskStarter {
       } catch (err) {
         signal.throwIfAborted();
         if (isPluginShutdown(err)) continue;
-        logger.warn({ err }, "task cannot be recovered");
+        if (known === undefined) logger.debug({ err }, "the driver knows nothing of a start that was not answered");
+        else logger.warn({ err }, "task cannot be recovered");
         if (!(await this.#sweep(instance.plugin, handle.config.id))) continue;
         record.setLocal({ handle: undefined, network: undefined, starting: undefined });
         return undefined;

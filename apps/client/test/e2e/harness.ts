@@ -18,7 +18,7 @@ import {
 } from "./processes.ts";
 
 /** The built client. */
-export const MAIN = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+export const MAIN = process.env["OUTRIDER_E2E_MAIN"] ?? fileURLToPath(new URL("../../dist/main.js", import.meta.url));
 
 const HEAP_PROBE = new URL("./heap-probe.mjs", import.meta.url).href;
 

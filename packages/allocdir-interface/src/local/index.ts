@@ -1,4 +1,5 @@
 export { createFileBelow, type NewFile } from "./create-file.ts";
+export type { DirAccess } from "./dir-access.ts";
 export { createLocalAllocDir, sweepDestroyed, type LocalAllocDirOptions } from "./local-alloc-dir.ts";
 export { parseMountinfo } from "./mountinfo.ts";
 export { createSystemMounter } from "./system-mounter.ts";

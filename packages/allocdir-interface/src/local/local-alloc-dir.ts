@@ -24,6 +24,7 @@ import type {
 } from "../types.ts";
 import { buildTurns } from "./build-turns.ts";
 import { LocalFileApi } from "./file-api.ts";
+import type { DirAccess } from "./dir-access.ts";
 import { LocalTaskDir, type LocalContext } from "./local-task-dir.ts";
 import { makeDir } from "./make-dir.ts";
 import { nobody } from "./nobody.ts";
@@ -42,6 +43,11 @@ export interface LocalAllocDirOptions {
   readonly mounter?: Mounter;
   /** Default: whether the process is root. Without, secrets and private are plain directories. */
   readonly asRoot?: boolean;
+  /**
+   * Mode and owner of the allocation's own directory (`""`), of the shared one (`alloc`) or of a task's (its name), where they shall differ from
+   * Nomad's: 0755, and 0777 of nobody. Asked whenever one is built; they are set in one step, never opened first.
+   */
+  readonly access?: (directory: string) => DirAccess | undefined | Promise<DirAccess | undefined>;
 }
 
 /** Name of a tree that is being deleted; swept at the next start if the process dies meanwhile. */
@@ -107,6 +113,7 @@ export class LocalAllocDir implements AllocDir {
       asRoot: o.asRoot ?? process.geteuid?.() === 0,
       mounter: o.mounter ?? createSystemMounter(),
       owner: () => (this.#context.asRoot ? nobody() : Promise.resolve(undefined)),
+      access: async (directory) => o.access?.(directory),
     };
     this.#files = new LocalFileApi({
       path: this.allocDirPath,
@@ -140,15 +147,19 @@ export class LocalAllocDir implements AllocDir {
 
   async #build(): Promise<void> {
     const owner = await this.#context.owner();
+    const own = (await this.#context.access("")) ?? { mode: 0o755 };
+    const shared = (await this.#context.access("alloc")) ?? { mode: 0o777, owner };
     try {
-      await makeDir(this.allocDirPath, 0o755, undefined, "");
+      await makeDir(this.allocDirPath, own.mode, own.owner, "");
     } catch (reason) {
       if ((reason as NodeJS.ErrnoException).code !== "ENOENT") throw reason;
       await mkdir(this.#root, { recursive: true });
-      await makeDir(this.allocDirPath, 0o755, undefined, "");
+      await makeDir(this.allocDirPath, own.mode, own.owner, "");
     }
-    for (const name of ["alloc", "alloc/logs", "alloc/tmp", "alloc/data"])
-      await makeDir(join(this.allocDirPath, name), 0o777, owner, name);
+    for (const name of ["alloc", "alloc/logs", "alloc/tmp", "alloc/data"]) {
+      const { mode, owner: whose } = name === "alloc" ? shared : { mode: 0o777, owner };
+      await makeDir(join(this.allocDirPath, name), mode, whose, name);
+    }
     if (this.#ended.signal.aborted) this.#ended = endController();
     this.#state = "built";
   }

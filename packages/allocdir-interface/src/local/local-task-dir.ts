@@ -4,6 +4,7 @@ import { AllocDirError } from "../alloc-dir-error.ts";
 import type { Mounter } from "../mounter.ts";
 import type { Isolation, TaskDir, TaskDirOptions } from "../types.ts";
 import { buildTurns } from "./build-turns.ts";
+import type { DirAccess } from "./dir-access.ts";
 import { makeDir, setDir } from "./make-dir.ts";
 import type { Owner } from "./nobody.ts";
 
@@ -13,6 +14,8 @@ export interface LocalContext {
   readonly asRoot: boolean;
   readonly mounter: Mounter;
   owner(): Promise<Owner | undefined>;
+  /** What shall differ from Nomad's for a directory. */
+  access(directory: string): Promise<DirAccess | undefined>;
 }
 
 const PRIVATE_MB = 1;
@@ -62,7 +65,8 @@ export class LocalTaskDir implements TaskDir {
 
   async #build(): Promise<void> {
     const owner = await this.#context.owner();
-    await makeDir(this.dir, 0o777, owner, this.name);
+    const own = (await this.#context.access(this.name)) ?? { mode: 0o777, owner };
+    await makeDir(this.dir, own.mode, own.owner, this.name);
     await makeDir(this.localDir, 0o777, owner, `${this.name}/local`);
     await makeDir(this.tmpDir, 0o1777, owner, `${this.name}/tmp`);
     await this.makeSecretsDirs();

@@ -55,7 +55,14 @@ export function findHostTools(): HostTools {
   }
   const setsid = findOnPath("setsid", SYSTEM_PATH);
   if (setsid === undefined) throw missing("setsid", "util-linux");
-  return { shell, shellIsBash: probe.stdout !== "", env, setsid, setpriv: findSetpriv(), prlimit: findOnPath("prlimit", SYSTEM_PATH) ?? "" };
+  return {
+    shell,
+    shellIsBash: probe.stdout !== "",
+    env,
+    setsid,
+    setpriv: findSetpriv(),
+    prlimit: findOnPath("prlimit", SYSTEM_PATH) ?? "",
+  };
 }
 
 function findSetpriv(): string {

@@ -61,17 +61,20 @@ export async function planLaunch(config: TaskConfig, host: LaunchHost, signal?: 
     workDir,
     ...(user === undefined ? {} : { user }),
     ...(settings.oomScoreAdj === undefined ? {} : { oomScoreAdj: settings.oomScoreAdj }),
-    limits: limitsOf(settings, host.tools),
-    ...(settings.umask === "" ? {} : { umask: settings.umask }),
+    ...bounds(settings, host.tools),
     ownCgroups: ownCgroups(settings, host.cgroups),
   };
 }
 
-function limitsOf({ limits }: TaskSettings, { prlimit }: HostTools): string[] {
+/** Limits and mask of the processes of a task, those of an exec beside it included. */
+export function bounds(
+  { limits, umask }: Pick<TaskSettings, "limits" | "umask">,
+  { prlimit }: HostTools,
+): Pick<LaunchCommand, "limits" | "umask"> {
   const options = Object.entries(limits).map(([name, limit]) => `--${name}=${limit}`);
   if (options.length > 0 && prlimit === "")
     throw new RecoverableError("raw_exec config: ulimit: prlimit of util-linux is not installed", false);
-  return options;
+  return { limits: options, ...(umask === "" ? {} : { umask }) };
 }
 
 /** The user to switch to; none when it is the driver's own. */

@@ -30,14 +30,14 @@ import { execOnTerminal } from "./terminal-exec.ts";
 import { fingerprintOf, FINGERPRINT_MS } from "./fingerprint.ts";
 import { procsFiles } from "./group.ts";
 import { decodeHandle, encodeHandle, endHandle } from "./handle-state.ts";
-import { planLaunch, taskUser, type LaunchHost } from "./launch-plan.ts";
+import { bounds, planLaunch, taskUser, type LaunchHost } from "./launch-plan.ts";
 import { DEFAULT_STOP_SIGNAL, signalNumber } from "./signals.ts";
 import type { SpecInput } from "./spec.ts";
 import { MARKER } from "./group.ts";
 import type { TaskStats } from "./task-stats.ts";
 import type { Supervisor } from "./supervisor.ts";
 import { type TaskRecord, unlessAborted } from "./task-record.ts";
-import { TASK_SCHEMA } from "./task-settings.ts";
+import { decodeSettings, TASK_SCHEMA } from "./task-settings.ts";
 
 /** The name under which jobs ask for this driver. */
 export const DRIVER_NAME = "raw_exec";
@@ -221,6 +221,7 @@ export class ProcessDriver implements DriverPlugin {
     return {
       cgroupProcs: procsFiles(meta.group),
       workDir: meta.workDir,
+      ...bounds(decodeSettings(config.msgpackDriverConfig), host.tools),
       env: user === undefined ? env : { ...env, HOME: user.home, USER: user.name, LOGNAME: user.name },
       ...(user === undefined ? {} : { user }),
       program: resolveCommand(name, `${config.allocDir}/${config.name}`, env["PATH"] ?? host.searchPath),

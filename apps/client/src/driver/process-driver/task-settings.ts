@@ -121,7 +121,8 @@ function limits(value: unknown): Record<string, string> {
     if (!LIMITS.has(name)) throw refused("ulimit", name, `is no limit; there are ${[...LIMITS].join(", ")}`);
     const [soft, hard] = LIMIT_VALUE.test(limit) ? limit.split(":") : [];
     if (soft === undefined) throw refused("ulimit", { [name]: limit }, "must be a number, unlimited, or soft:hard");
-    const above = soft === "unlimited" ? hard !== "unlimited" : hard !== "unlimited" && BigInt(soft) > BigInt(hard ?? soft);
+    const above =
+      soft === "unlimited" ? hard !== "unlimited" : hard !== "unlimited" && BigInt(soft) > BigInt(hard ?? soft);
     if (hard !== undefined && above) throw refused("ulimit", { [name]: limit }, "must not be above its hard limit");
   }
   return all;
