@@ -194,7 +194,8 @@ export class PluginChannel {
         fail(reason);
         cancel();
       };
-      const shut: Reject = (reason) => fail(reason);
+      // Cancelled too: a pending call would hold the connection open until the plugin answers.
+      const shut: Reject = stop;
       this.#pending.add(shut);
       let forget: (() => void) | undefined;
       cancel = start((value) => settle(() => resolve(value)), fail);
