@@ -18,13 +18,12 @@ export async function statsHookUser(): Promise<void> {
       if (!signal.aborted) yield intervalMs;
     },
   };
-  const seen = await new Promise<number>((resolve) => {
-    const numbers = new StatsHook<number>({ interval: 60_000, update: (n) => resolve(n) });
-    numbers.poststart(source);
-    void numbers;
-    setTimeout(() => void numbers.shutdown(), 50);
-  });
-  exact<number>()(seen);
+  let told: (n: number) => void = () => undefined;
+  const seen = new Promise<number>((resolve) => (told = resolve));
+  const numbers = new StatsHook<number>({ interval: 60_000, update: told });
+  numbers.poststart(source);
+  exact<number>()(await seen);
+  await numbers.shutdown();
   equal(classifyFailure(new Error("plugin is shut down")), "plugin-shutdown");
   createTicker().every(1000, "job", () => undefined)();
   // @ts-expect-error an interval is a number of milliseconds
