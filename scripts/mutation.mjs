@@ -32,6 +32,7 @@ const SLOW = {
     "test/fuzz.prop.test.ts",
   ],
   hcl: ["test/differential.test.ts", "test/hostile.test.ts"],
+  "plugin-driver": ["test/fuzz.prop.test.ts", "test/process-exec.test.ts", "test/defined-driver.conformance.test.ts"],
 };
 /** Mutants tried where the whole would take hours; the figure then says "of n sampled mutants". */
 export const SAMPLE = {
