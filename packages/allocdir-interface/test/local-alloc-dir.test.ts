@@ -191,6 +191,23 @@ describe.skipIf(process.geteuid?.() !== 0)("mounts of secrets (as root)", () => 
     expect(readdirSync(t.root)).toEqual([]);
   });
 
+  it("looks at the table once after a task, takes off what others mounted later, and deletes nothing of it", async () => {
+    const system = createSystemMounter();
+    let looks = 0;
+    const mounter: Mounter = { ...system, list: (below) => system.list(below).finally(() => void looks++) };
+    await using t = await tempAlloc({ asRoot: true, mounter });
+    await t.alloc.unmountAll();
+    expect(looks).toBe(1);
+    const late = join(t.alloc.allocDirPath, "web/local/late");
+    mkdirSync(late);
+    await system.mountTmpfs(late, 1);
+    writeFileSync(join(late, "kept"), "");
+    await t.alloc.destroy();
+    expect(looks).toBeGreaterThan(1);
+    expect(await system.list(t.root)).toEqual([]);
+    expect(readdirSync(t.root)).toEqual([]);
+  });
+
   it("mounts and unmounts a real tmpfs", async () => {
     const mounter = createSystemMounter();
     await using t = await tempAlloc({ tasks: [] });

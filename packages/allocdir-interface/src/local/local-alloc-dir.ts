@@ -98,6 +98,8 @@ export class LocalAllocDir implements AllocDir {
   readonly #extras: LocalExtras;
   #ended = endController();
   #state: AllocDirState = "new";
+  /** Nothing was left mounted at the last look, and nothing was mounted since. */
+  #swept = false;
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(o: LocalAllocDirOptions, extras: LocalExtras = {}) {
@@ -113,6 +115,9 @@ export class LocalAllocDir implements AllocDir {
       asRoot: o.asRoot ?? process.geteuid?.() === 0,
       mounter: o.mounter ?? createSystemMounter(),
       owner: () => (this.#context.asRoot ? nobody() : Promise.resolve(undefined)),
+      onMount: () => {
+        this.#swept = false;
+      },
       access: async (directory) => o.access?.(directory),
     };
     this.#files = new LocalFileApi({
@@ -197,7 +202,7 @@ export class LocalAllocDir implements AllocDir {
       this.#ended.abort(reason);
       this.#files.hub.end(reason);
       await this.#extras.release?.();
-      await this.#sweepMounts();
+      if (!this.#swept) await this.#sweepMounts();
       const { places } = this.#extras;
       for (const task of places?.found() ?? []) await this.#delete(...this.#placeOf(task));
       await this.#delete(this.#root, basename(this.allocDirPath));
@@ -215,8 +220,12 @@ export class LocalAllocDir implements AllocDir {
       throw reason;
     }
     await removeTree(doomed, this.allocId).catch(async (reason: unknown) => {
-      if ((reason as NodeJS.ErrnoException).code !== "ENOTDIR") throw reason;
-      await unlink(doomed);
+      const { code } = reason as NodeJS.ErrnoException;
+      if (code === "ENOTDIR") return unlink(doomed);
+      if (code !== "ERR_OUTRIDER_ALLOCDIR_BUSY" || !this.#swept) throw reason;
+      // Somebody else mounted something since.
+      await this.#sweep([doomed]);
+      await removeTree(doomed, this.allocId);
     });
   }
 
@@ -297,12 +306,17 @@ export class LocalAllocDir implements AllocDir {
   }
 
   async #sweepMounts(): Promise<void> {
-    const { asRoot, mounter } = this.#context;
-    if (!asRoot) return;
+    if (!this.#context.asRoot) return;
+    for (const task of this.#tasks.values()) await task.unmountOwn();
     const { places } = this.#extras;
-    const dirs = (places?.found() ?? []).map((task) => join(...this.#placeOf(task)));
+    await this.#sweep([this.allocDirPath, ...(places?.found() ?? []).map((task) => join(...this.#placeOf(task)))]);
+    this.#swept = true;
+  }
+
+  async #sweep(dirs: readonly string[]): Promise<void> {
+    const { mounter } = this.#context;
     const list = async (): Promise<string[]> =>
-      (await Promise.all([this.allocDirPath, ...dirs].map((dir) => mounter.list(dir)))).flat().map((m) => m.target);
+      (await Promise.all(dirs.map((dir) => mounter.list(dir)))).flat().map((m) => m.target);
     await sweepMounts({ mounter, list, logger: this.#logger, clock: this.#clock });
   }
 }

@@ -14,6 +14,8 @@ export interface LocalContext {
   readonly asRoot: boolean;
   readonly mounter: Mounter;
   owner(): Promise<Owner | undefined>;
+  /** Something is about to be mounted. */
+  onMount(): void;
   /** What shall differ from Nomad's for a directory. */
   access(directory: string): Promise<DirAccess | undefined>;
 }
@@ -82,9 +84,16 @@ export class LocalTaskDir implements TaskDir {
       const owner = await this.#context.owner();
       await makeDir(dir, 0o777, undefined, `${this.name}/${word}`);
       if (!asRoot) continue;
+      this.#context.onMount();
       await mounter.mountTmpfs(dir, sizeMB);
       setDir(dir, 0o777, owner, `${this.name}/${word}`);
     }
+  }
+
+  /** Takes off what this class mounted, without a look at the table of all mounts. What is busy stays. */
+  async unmountOwn(): Promise<void> {
+    for (const dir of [this.secretsDir, this.privateDir])
+      if (isMounted(dir)) await this.#context.mounter.unmount(dir).catch(() => undefined);
   }
 
   async unmount(): Promise<void> {
