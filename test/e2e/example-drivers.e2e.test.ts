@@ -152,6 +152,12 @@ describe.skipIf(NOMAD === undefined)("in a stock agent", () => {
       expect((await agent.nomad(...word, "/no/such/program")).stderr).toContain("ENOENT");
     });
 
+    it.skipIf(!existsSync("/usr/bin/script"))("gives a command a terminal when it is asked for one", async () => {
+      const command = `alloc exec -i=true -t=true ${allocId} /bin/sh -c "test -t 0 && tty; exit 4"`;
+      const { code, stdout } = await agent.onTerminal(command);
+      expect([code, stdout]).toEqual([4, expect.stringMatching(/\/dev\/pts\/\d+/)]);
+    });
+
     it("passes signals on", async () => {
       await agent.ok("alloc", "signal", "-s", "SIGUSR1", allocId);
       await until("the answer to the signal", async () =>

@@ -160,6 +160,17 @@ ${blocks.join("")}`,
     });
   }
 
+  /** One command on a terminal of its own. */
+  onTerminal(command: string): Promise<Run> {
+    const env = cleanEnv({ NOMAD_ADDR: `http://127.0.0.1:${this.#port}`, SHELL: "/bin/sh" });
+    const args = ["-qec", `${this.#nomad} ${command}`, "/dev/null"];
+    return new Promise((resolve) => {
+      execFile("/usr/bin/script", args, { cwd: this.dir, env, timeout: 60_000 }, (error, stdout, stderr) => {
+        resolve({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr });
+      });
+    });
+  }
+
   /** A command that must succeed. */
   async ok(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await this.nomad(...args);

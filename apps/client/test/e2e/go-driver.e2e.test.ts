@@ -80,7 +80,7 @@ describe.skipIf(missing !== undefined)("a Go driver in our client", () => {
     expect(pluginPids()).toHaveLength(1);
   });
 
-  it("runs a job with logs, statistics, signals and a stop", async () => {
+  it("runs a job with logs, statistics, signals, exec and a stop", async () => {
     await rig.submit(
       jobOf("day", [
         task("day", "trap 'echo got HUP' HUP; trap 'exit 5' INT; echo up; echo no >&2; while :; do sleep 0.1; done"),
@@ -96,6 +96,8 @@ describe.skipIf(missing !== undefined)("a Go driver in our client", () => {
     expect(rss).toBeGreaterThan(100_000);
     await ok("alloc", "signal", "-s", "SIGHUP", ID);
     await until("the answer to the signal", async () => (await ok("alloc", "logs", ID)).includes("got HUP"));
+    const words = ["-i=false", "-t=false", ID, "/bin/sh", "-c", 'echo "$NOMAD_TASK_NAME"; echo oops >&2; exit 3'];
+    expect(await rig.cli("alloc", "exec", ...words)).toEqual({ code: 3, stdout: "t\n", stderr: "oops\n" });
     await ok("job", "stop", "day");
     const ended = await rig.alloc("day", "complete", (a) => a.ClientStatus === "complete");
     expect(ends(ended)).toEqual([[5, 0]]);
