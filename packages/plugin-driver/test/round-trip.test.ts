@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { isTaskNotFound, type DriverPlugin, type ExecInput, type ExecOutput } from "../src/index.ts";
+import { carried } from "./support/carried.ts";
 import { connected } from "./support/pair.ts";
 import { EXITED, MemoryDriver, SAMPLE, taskConfig } from "./support/memory-driver.ts";
 
@@ -8,10 +9,13 @@ const first = async <T>(source: AsyncIterable<T>): Promise<T> => {
   throw new Error("ended without an item");
 };
 
-describe("a driver behind a socket", () => {
+describe.each([
+  ["a socket", connected],
+  ["a carrier of the caller's own", carried],
+] as const)("a driver behind %s", (_name, connect) => {
   it("answers the base calls as the driver object does", async () => {
     const driver = new MemoryDriver();
-    await using pair = await connected(driver);
+    await using pair = await connect(driver);
     expect(await pair.client.info()).toEqual(await driver.info());
     expect(await pair.client.configSchema()).toEqual({ kind: "object", attributes: {} });
     expect(await pair.client.taskConfigSchema()).toEqual(await driver.taskConfigSchema());
@@ -24,7 +28,7 @@ describe("a driver behind a socket", () => {
 
   it("runs the life of a task", async () => {
     const driver = new MemoryDriver();
-    await using pair = await connected(driver);
+    await using pair = await connect(driver);
     const { client } = pair;
     const config = taskConfig();
     const { handle, network } = await client.startTask(config);
@@ -49,7 +53,7 @@ describe("a driver behind a socket", () => {
 
   it("streams fingerprints, events and samples until the signal", async () => {
     const driver = new MemoryDriver();
-    await using pair = await connected(driver);
+    await using pair = await connect(driver);
     const { client } = pair;
     const signal = AbortSignal.timeout(5_000);
     expect(await first(client.fingerprint(signal))).toEqual(await first(driver.fingerprint(signal)));
@@ -66,7 +70,7 @@ describe("a driver behind a socket", () => {
 
   it("runs commands inside a task", async () => {
     const driver = new MemoryDriver();
-    await using pair = await connected(driver);
+    await using pair = await connect(driver);
     const { handle } = await pair.client.startTask(taskConfig());
     const result = await pair.client.execTask(handle.config.id, ["a", "b"], 1500);
     expect(Buffer.from(result.stdout).toString()).toBe("a b");

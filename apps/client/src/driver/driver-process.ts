@@ -81,10 +81,10 @@ export class DriverProcessHost {
 
   /** `undefined`: nobody there, or one that was just asked to leave. */
   async #greet(signal: AbortSignal): Promise<ProcessConnection | undefined> {
-    const { clock, build, logger } = this.#options;
+    const { build, logger } = this.#options;
     const path = this.#folder.socket(PROCESS_SOCKET);
     if (!existsSync(path)) return undefined;
-    const connection = await ProcessConnection.open(path, clock);
+    const connection = await ProcessConnection.open(path, this.#options);
     if (connection === undefined) return undefined;
     try {
       const { protocol, build: theirs, pid } = await connection.hello(PROCESS_PROTOCOL, build, signal);

@@ -1,10 +1,11 @@
 /** One connection to the driver process. */
 import type { Clock } from "@outrider/backoff";
+import type { Logger } from "@outrider/foundation";
 import type { DriverPlugin } from "@outrider/plugin-driver";
+import { createDriverClient, type MessageCarrier } from "@outrider/plugin-driver/host";
 import type { CollectedOutput } from "../logs/log-collector-client.ts";
 import type { Hello } from "./process-driver/agent-services.ts";
 import { FrameClient } from "./process-driver/rpc/frame-client.ts";
-import { RemoteDriver } from "./process-driver/rpc/remote-driver.ts";
 
 /** A socket on this machine answers at once or not at all. */
 const CONNECT_MS = 2_000;
@@ -19,15 +20,18 @@ export class ProcessConnection {
   /** The built-in driver. */
   readonly driver: DriverPlugin;
 
-  private constructor(client: FrameClient) {
+  private constructor(client: FrameClient, o: { readonly clock: Clock; readonly logger: Logger }) {
     this.#client = client;
-    this.driver = new RemoteDriver(client);
+    this.driver = createDriverClient(carrierOf(client), o);
   }
 
   /** Connects, or resolves to `undefined` when nobody listens. */
-  static async open(path: string, clock: Clock): Promise<ProcessConnection | undefined> {
-    const client = await FrameClient.open(path, clock, CONNECT_MS);
-    return client === undefined ? undefined : new ProcessConnection(client);
+  static async open(
+    path: string,
+    o: { readonly clock: Clock; readonly logger: Logger },
+  ): Promise<ProcessConnection | undefined> {
+    const client = await FrameClient.open(path, o.clock, CONNECT_MS);
+    return client === undefined ? undefined : new ProcessConnection(client, o);
   }
 
   get isGone(): boolean {
@@ -61,4 +65,12 @@ export class ProcessConnection {
   close(): void {
     this.#client.close();
   }
+}
+
+/** The driver's messages as the one value of a frame. */
+function carrierOf(client: FrameClient): MessageCarrier {
+  return {
+    call: async (path, request, o) => (await client.call(path, [request], o)) as Uint8Array,
+    stream: (path, request, signal, input) => client.stream<Uint8Array>(path, [request], signal, input),
+  };
 }

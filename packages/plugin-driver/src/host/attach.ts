@@ -5,11 +5,9 @@ import { isOutriderError, type Logger } from "@outrider/foundation";
 import type { PluginInfo } from "../contract/driver.ts";
 import { PluginStartError } from "../contract/errors.ts";
 import { GRPCStdio } from "../gen/go_plugin_pb.js";
+import { API_VERSIONS, commonApiVersion } from "./api-version.ts";
 import { type PluginAddress, PluginChannel } from "./channel.ts";
 import type { CallTimeouts } from "./timeouts.ts";
-
-/** Versions of the driver API that this host speaks. */
-const API_VERSIONS: readonly string[] = ["0.1.0"];
 
 /** Connects and keeps one silent stream open, as go-plugin hosts do; its end also tells that the plugin is gone. */
 export async function openChannel(
@@ -73,16 +71,11 @@ export async function checkIdentity(
     refuse(`has version ${info.version}, not ${expected.version}`);
   }
   if (verify !== undefined && !(await verify(info))) refuse("was refused by the caller's check");
-  if (!info.apiVersions.some((version) => API_VERSIONS.includes(version.replace(/^v/, "")))) {
+  if (commonApiVersion(info) === undefined) {
     throw new PluginStartError(
       "api-version",
       `plugin ${JSON.stringify(info.name)} speaks driver API ${info.apiVersions.join(", ") || "(none)"}, this host v${API_VERSIONS.join(", v")}`,
     );
   }
   logger.debug({ driver: info.name, version: info.version }, "plugin attached");
-}
-
-/** The plugin's own spelling of a version that both sides speak. */
-export function commonApiVersion(info: PluginInfo): string | undefined {
-  return info.apiVersions.find((version) => API_VERSIONS.includes(version.replace(/^v/, "")));
 }

@@ -20,6 +20,7 @@ import {
   status,
 } from "@grpc/grpc-js";
 import { onAbort, type Clock } from "@outrider/backoff";
+import type { BidiCall, CallOptions, DriverChannel } from "./driver-channel.ts";
 import { PluginShutdownError, PluginStartError, PluginTimeoutError } from "../contract/errors.ts";
 import { clientMethod } from "../wire/methods.ts";
 import { MessageQueue } from "../wire/message-queue.ts";
@@ -34,17 +35,10 @@ export interface PluginAddress {
 /** After UNAVAILABLE: so long may the end of the process take to be noticed. */
 const DEATH_WAIT_MS = 3_000;
 
-/** Limits of one call. */
-export interface CallOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** Absent = only the signal ends the call. */
-  readonly timeoutMs?: number | undefined;
-}
-
 type Reject = (reason: Error) => void;
 
 /** A gRPC client for one plugin instance, never for a second one: when the connection is lost it stays lost. */
-export class PluginChannel {
+export class PluginChannel implements DriverChannel {
   readonly #client: Client;
   readonly #clock: Clock;
   readonly #pending = new Set<Reject>();
@@ -95,7 +89,6 @@ export class PluginChannel {
     channel.watchConnectivityState(connectivityState.READY, Infinity, () => this.close());
   }
 
-  /** A call with one answer. */
   unary<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
@@ -117,7 +110,6 @@ export class PluginChannel {
     });
   }
 
-  /** A call with a stream of answers; it is opened by the first `next()` and ended by `signal`, `return()` or the plugin. */
   serverStream<I extends DescMessage, O extends DescMessage>(
     method: DescMethodServerStreaming<I, O>,
     request: MessageInitShape<I>,
@@ -137,11 +129,10 @@ export class PluginChannel {
     };
   }
 
-  /** A call with streams both ways. Sending after its end does nothing. */
   bidi<I extends DescMessage, O extends DescMessage>(
     method: DescMethodBiDiStreaming<I, O>,
     signal?: AbortSignal,
-  ): { send(message: MessageInitShape<I>): Promise<void>; readonly answers: AsyncIterable<MessageShape<O>> } {
+  ): BidiCall<MessageInitShape<I>, MessageShape<O>> {
     const { path, serialize, deserialize } = clientMethod(method);
     let call: ClientDuplexStream<MessageShape<I>, MessageShape<O>> | undefined;
     const answers = this.#receive<MessageShape<O>>(method, signal, () => {

@@ -35,8 +35,8 @@ import {
 } from "../wire/task.ts";
 import { fromTaskStats } from "../wire/usage.ts";
 import { mapAsync } from "../wire/map-async.ts";
-import { commonApiVersion } from "./attach.ts";
-import type { PluginChannel } from "./channel.ts";
+import { commonApiVersion } from "./api-version.ts";
+import type { DriverChannel } from "./driver-channel.ts";
 import { execStream } from "./exec-client.ts";
 import type { CallTimeouts } from "./timeouts.ts";
 
@@ -45,14 +45,14 @@ const BAD_SAMPLE_LOG_MS = 60_000;
 
 /** A driver at the other end of a channel. */
 export class DriverClient implements DriverPlugin {
-  protected readonly channel: PluginChannel;
+  protected readonly channel: DriverChannel;
   readonly #timeouts: CallTimeouts;
   readonly #logger: Logger;
   readonly #monotonic: () => number;
   /** Known after the first `info`. */
   #apiVersion: string | undefined;
 
-  constructor(channel: PluginChannel, o: { timeouts: CallTimeouts; logger?: Logger; monotonic: () => number }) {
+  constructor(channel: DriverChannel, o: { timeouts: CallTimeouts; logger?: Logger; monotonic: () => number }) {
     this.channel = channel;
     this.#timeouts = o.timeouts;
     this.#logger = o.logger ?? noopLogger;

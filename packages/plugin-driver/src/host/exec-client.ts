@@ -3,7 +3,7 @@ import type { ExecChunk, ExecInput, ExecOutput, ExecRequest } from "../contract/
 import { PluginProtocolError } from "../contract/errors.ts";
 import { Driver, type ExecTaskStreamingIOOperation } from "../gen/driver_pb.js";
 import { fromExitResult } from "../wire/task.ts";
-import type { PluginChannel } from "./channel.ts";
+import type { DriverChannel } from "./driver-channel.ts";
 
 function toOperation(chunk: ExecChunk): { data: Uint8Array; close: boolean } {
   return { data: chunk.data ?? new Uint8Array(), close: chunk.close ?? false };
@@ -21,7 +21,7 @@ function fromOperation(operation: ExecTaskStreamingIOOperation): ExecChunk {
  * aborting kills the command.
  */
 export async function* execStream(
-  channel: PluginChannel,
+  channel: DriverChannel,
   taskId: string,
   request: ExecRequest,
   input: AsyncIterable<ExecInput>,

@@ -73,12 +73,12 @@ export class HostedDriver extends DriverClient implements AsyncDisposable {
 
   /** Whether the process or the connection is known to be gone. */
   get isGone(): boolean {
-    return this.channel.isGone;
+    return this.#o.channel.isGone;
   }
 
   /** Closes the connection and leaves the plugin running. */
   detach(): void {
-    this.channel.close();
+    this.#o.channel.close();
     this.#o.control?.release();
   }
 

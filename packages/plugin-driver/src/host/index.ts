@@ -1,6 +1,7 @@
 export type { PluginAddress } from "./channel.ts";
 export type { ExpectedPlugin, VerifyPlugin } from "./attach.ts";
 export type { ConnectPluginOptions } from "./connect-plugin.ts";
+export { createDriverClient, type DriverClientOptions, type RemoteDriver } from "./create-driver-client.ts";
 export { connectPlugin, launchPlugin } from "./entry.ts";
 export type { LaunchPluginOptions, SpawnPlugin } from "./launch-plugin.ts";
 export type { HostedDriver, PluginExit, ReattachRecord } from "./hosted-driver.ts";
@@ -9,3 +10,4 @@ export { isAlive, processIdentity, signalProcess, type ProcessIdentity } from ".
 export { ConfigError, type ConfigIssue } from "../config/config-error.ts";
 export { decodeConfig, type DecodeConfigOptions } from "../config/decode-config.ts";
 export { encodeConfig } from "../config/encode-config.ts";
+export type { MessageCarrier } from "../wire/carrier.ts";

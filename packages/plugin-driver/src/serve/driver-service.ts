@@ -1,6 +1,5 @@
 /** The driver service: the contract on one side, Nomad's messages on the other. */
 import { create } from "@bufbuild/protobuf";
-import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
 import type { Clock } from "@outrider/backoff";
 import type { Logger } from "@outrider/foundation";
 import type { TaskResourceUsage } from "@outrider/nomad-structs";
@@ -9,7 +8,6 @@ import type { Fingerprint } from "../contract/driver.ts";
 import { NotImplementedError, PluginProtocolError, RecoverableError } from "../contract/errors.ts";
 import * as pb from "../gen/driver_pb.js";
 import { toCapabilities, toFingerprint, toTaskEvent } from "../wire/driver.ts";
-import { serviceDefinition } from "../wire/methods.ts";
 import { fromDuration } from "../wire/scalars.ts";
 import { toSpec } from "../wire/spec.ts";
 import {
@@ -24,12 +22,12 @@ import {
 } from "../wire/task.ts";
 import { toTaskStats } from "../wire/usage.ts";
 import { runExec } from "./exec-stream.ts";
-import { bidiStream, serverStream, unary } from "./handlers.ts";
+import { bidiStream, type ServedMethods, serverStream, unary } from "./handlers.ts";
 import { holdOpen } from "./hold-open.ts";
-import { untilAborted } from "./plumbing.ts";
 import { startWithHandle } from "./start-task.ts";
 import { recoverOrKill } from "./recover-task.ts";
 import type { ServiceContext } from "./service-context.ts";
+import { untilAborted } from "./until-aborted.ts";
 
 /** A fingerprint that ended normally is asked again after Nomad's customary period. */
 const FINGERPRINT_PERIOD_MS = 30_000;
@@ -37,10 +35,10 @@ const EVENTS_REOPEN_MS = 5_000;
 /** The agent gives Shutdown 2 s. */
 const SHUTDOWN_LIMIT_MS = 1_500;
 
-/** The definition and the handlers of the driver service. */
-export function driverService(context: ServiceContext): [ServiceDefinition, UntypedServiceImplementation] {
+/** The methods of the driver service. */
+export function driverMethods(context: ServiceContext): ServedMethods {
   const { driver, logger, clock } = context;
-  const handlers = {
+  return {
     init: unary(async (_: pb.InitRequest, signal) => {
       await driver.init?.(signal);
       return create(pb.InitResponseSchema);
@@ -158,7 +156,6 @@ export function driverService(context: ServiceContext): [ServiceDefinition, Unty
       return create(pb.ShutdownResponseSchema);
     }),
   };
-  return [serviceDefinition(pb.Driver), handlers as unknown as UntypedServiceImplementation];
 }
 
 /** Waits for the driver, but never longer than the agent would: an unanswered shutdown hangs a stock agent. */

@@ -1,14 +1,4 @@
-/** How driver code runs inside gRPC handlers: one abort signal a call, every failure a status, nothing escapes. */
-import type {
-  handleBidiStreamingCall,
-  handleServerStreamingCall,
-  handleUnaryCall,
-  ServerDuplexStream,
-  ServerWritableStream,
-} from "@grpc/grpc-js";
-import { onAbort } from "@outrider/backoff";
-import { MessageQueue } from "../wire/message-queue.ts";
-import { type StatusReply, toStatus } from "../wire/status.ts";
+/** How driver code serves one method, whatever carries its messages: one abort signal a call. */
 
 /** Why a call's signal aborts when the host goes away or cancels. */
 export class CallCancelled extends Error {
@@ -18,105 +8,50 @@ export class CallCancelled extends Error {
   }
 }
 
-interface Cancellable {
-  readonly cancelled: boolean;
-  on(event: "cancelled", listener: () => void): unknown;
-}
-
-function signalOf(call: Cancellable): AbortSignal {
-  const controller = new AbortController();
-  if (call.cancelled) controller.abort(new CallCancelled());
-  else call.on("cancelled", () => controller.abort(new CallCancelled()));
-  return controller.signal;
-}
-
-/** @param recoverable whether the call's failures carry Nomad's recoverable flag */
-export function unary<Q, R>(
-  run: (request: Q, signal: AbortSignal) => Promise<R>,
-  recoverable = false,
-): handleUnaryCall<Q, R> {
-  return (call, reply) => {
-    // An async wrapper, so that a driver method that throws at once is a rejection like any other.
-    const answer = async (): Promise<R> => run(call.request, signalOf(call));
-    answer().then(
-      (response) => reply(null, response),
-      (reason: unknown) => reply(toStatus(reason, recoverable)),
-    );
-  };
-}
-
 /** Writes one message; resolves when the stream takes more, or when the call ends. */
 export type Write<R> = (message: R) => Promise<void>;
 
-function writer<R>(
-  call: ServerWritableStream<unknown, R> | ServerDuplexStream<unknown, R>,
-  signal: AbortSignal,
-): Write<R> {
-  return (message) => {
-    if (signal.aborted || call.write(message)) return Promise.resolve();
-    return new Promise((resolve) => {
-      const settle = (): void => {
-        call.off("drain", settle);
-        forget();
-        resolve();
-      };
-      const forget = onAbort(signal, () => settle());
-      call.once("drain", settle);
-    });
-  };
+/** A method with one answer. */
+export interface UnaryMethod<Q, R> {
+  readonly kind: "unary";
+  run(request: Q, signal: AbortSignal): Promise<R>;
+  /** Whether the call's failures carry Nomad's recoverable flag. */
+  readonly recoverable: boolean;
 }
 
-/** The stream ends with OK when `run` returns. */
+/** A method with a stream of answers; it ends well when `run` returns. */
+export interface ServerStreamMethod<Q, R> {
+  readonly kind: "server-stream";
+  run(request: Q, write: Write<R>, signal: AbortSignal): Promise<void>;
+  readonly recoverable: boolean;
+}
+
+/** A method with streams both ways; it ends well when `run` returns, which may be before the host has half-closed. */
+export interface BidiMethod<Q, R> {
+  readonly kind: "bidi";
+  run(requests: AsyncIterable<Q>, write: Write<R>, signal: AbortSignal): Promise<void>;
+}
+
+// The messages of a method are known to its service's description only.
+/** Any method. */
+export type ServedMethod = UnaryMethod<any, any> | ServerStreamMethod<any, any> | BidiMethod<any, any>;
+
+/** The methods of one service by their local names. */
+export type ServedMethods = Readonly<Record<string, ServedMethod>>;
+
+/** @param recoverable whether the call's failures carry Nomad's recoverable flag */
+export function unary<Q, R>(run: UnaryMethod<Q, R>["run"], recoverable = false): UnaryMethod<Q, R> {
+  return { kind: "unary", run, recoverable };
+}
+
+/** @param recoverable whether the call's failures carry Nomad's recoverable flag */
 export function serverStream<Q, R>(
-  run: (request: Q, write: Write<R>, signal: AbortSignal) => Promise<void>,
+  run: ServerStreamMethod<Q, R>["run"],
   recoverable = false,
-): handleServerStreamingCall<Q, R> {
-  return (call) => {
-    const signal = signalOf(call);
-    const work = async (): Promise<void> => run(call.request, writer(call, signal), signal);
-    finish(call, work(), recoverable);
-  };
+): ServerStreamMethod<Q, R> {
+  return { kind: "server-stream", run, recoverable };
 }
 
-/** The stream ends with OK when `run` returns; it may do so before the host has half-closed. */
-export function bidiStream<Q, R>(
-  run: (requests: AsyncIterable<Q>, write: Write<R>, signal: AbortSignal) => Promise<void>,
-): handleBidiStreamingCall<Q, R> {
-  return (call) => {
-    const signal = signalOf(call);
-    const work = async (): Promise<void> => run(incoming(call), writer(call, signal), signal);
-    finish(call, work(), false);
-  };
-}
-
-/** The host's messages; leaving the loop early does not end the call. */
-function incoming<Q>(call: ServerDuplexStream<Q, never>): AsyncIterable<Q> {
-  const queue = new MessageQueue<Q>({
-    pause: () => call.pause(),
-    resume: () => call.resume(),
-    // Whatever still comes is read and dropped, so that the connection's window is given back.
-    release: () => {
-      call.removeAllListeners("data");
-      call.resume();
-    },
-  });
-  call.on("data", (message: Q) => queue.push(message));
-  call.on("end", () => queue.end());
-  call.on("cancelled", () => queue.end());
-  return queue;
-}
-
-interface Finishable {
-  on(event: "error", listener: () => void): unknown;
-  emit(event: "error", reply: StatusReply): unknown;
-  end(): unknown;
-}
-
-function finish(call: Finishable, work: Promise<void>, recoverable: boolean): void {
-  // A cancelled host closes the stream under us; grpc-js reports that as an error event nobody needs.
-  call.on("error", () => undefined);
-  work.then(
-    () => call.end(),
-    (reason: unknown) => call.emit("error", toStatus(reason, recoverable)),
-  );
+export function bidiStream<Q, R>(run: BidiMethod<Q, R>["run"]): BidiMethod<Q, R> {
+  return { kind: "bidi", run };
 }

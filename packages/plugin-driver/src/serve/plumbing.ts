@@ -4,22 +4,17 @@ import { type Server, status } from "@grpc/grpc-js";
 import { EmptySchema, GRPCBroker, GRPCController, GRPCStdio } from "../gen/go_plugin_pb.js";
 import { Health, HealthCheckResponseSchema, HealthCheckResponse_ServingStatus as Serving } from "../gen/health_pb.js";
 import type { HealthCheckRequest } from "../gen/health_pb.js";
-import { serviceDefinition } from "../wire/methods.ts";
 import { StatusError } from "../wire/status.ts";
+import { addService } from "./grpc-handlers.ts";
 import { bidiStream, serverStream, unary } from "./handlers.ts";
+import { untilAborted } from "./until-aborted.ts";
 
 const SERVED = new Set(["", "plugin"]);
-
-/** Resolves when the call is over. */
-export function untilAborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
-}
 
 /** @param onShutdown called after the host's Shutdown has been answered */
 export function addPlumbing(server: Server, onShutdown: () => void): void {
   const serving = create(HealthCheckResponseSchema, { status: Serving.SERVING });
-  server.addService(serviceDefinition(Health), {
+  addService(server, Health, {
     check: unary((request: HealthCheckRequest) =>
       SERVED.has(request.service)
         ? Promise.resolve(serving)
@@ -32,7 +27,7 @@ export function addPlumbing(server: Server, onShutdown: () => void): void {
       await untilAborted(signal);
     }),
   });
-  server.addService(serviceDefinition(GRPCController), {
+  addService(server, GRPCController, {
     shutdown: unary(() => {
       // After this turn, so that the answer is on its way before the server closes.
       setImmediate(onShutdown);
@@ -40,10 +35,10 @@ export function addPlumbing(server: Server, onShutdown: () => void): void {
     }),
   });
   // Hosts discard what comes here; an open silent stream tells them that we live.
-  server.addService(serviceDefinition(GRPCStdio), {
+  addService(server, GRPCStdio, {
     streamStdio: serverStream((_request, _write, signal) => untilAborted(signal)),
   });
-  server.addService(serviceDefinition(GRPCBroker), {
+  addService(server, GRPCBroker, {
     // Drivers never use the broker: read, ignore, end when the host ends.
     startStream: bidiStream(async (requests) => {
       for await (const _ of requests);

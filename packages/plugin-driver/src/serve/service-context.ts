@@ -1,6 +1,7 @@
-import type { Clock } from "@outrider/backoff";
-import type { Logger } from "@outrider/foundation";
+import { systemClock, type Clock } from "@outrider/backoff";
+import { noopLogger, type Logger } from "@outrider/foundation";
 import type { DriverPlugin } from "../contract/driver.ts";
+import { PLUGIN_VARIABLES } from "../protocol/plugin-env.ts";
 
 /** What the services need beside the driver. */
 export interface ServiceContext {
@@ -11,4 +12,13 @@ export interface ServiceContext {
   readonly cleanEnv: readonly string[];
   /** Opens the task's output fifos around `startTask`. */
   readonly guardFifos: boolean;
+}
+
+/** With the defaults. */
+export function serviceContext(
+  driver: DriverPlugin,
+  o: { readonly logger?: Logger; readonly clock?: Clock; readonly guardFifos?: boolean },
+): ServiceContext {
+  const { logger = noopLogger, clock = systemClock, guardFifos = true } = o;
+  return { driver, logger, clock, cleanEnv: PLUGIN_VARIABLES, guardFifos };
 }

@@ -10,33 +10,45 @@ const serializer =
   };
 const deserializer =
   (schema: DescMessage) =>
-  (bytes: Buffer): unknown =>
+  (bytes: Uint8Array): unknown =>
     // A plain view: bytes fields are slices of it, and a Buffer would show as another kind of object.
     fromBinary(schema, new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength));
 
 /** `/package.Service/Method`. */
 export const methodPath = (method: DescMethod): string => `/${method.parent.typeName}/${method.name}`;
 
-/** What a grpc-js client needs of one method. */
-export interface ClientMethod {
+/** How one side writes and reads the messages of one method. */
+export interface MethodCodec {
   readonly path: string;
   readonly serialize: (message: unknown) => Buffer;
-  readonly deserialize: (bytes: Buffer) => unknown;
+  readonly deserialize: (bytes: Uint8Array) => unknown;
 }
 
-const clientMethods = new WeakMap<DescMethod, ClientMethod>();
+const clientMethods = new WeakMap<DescMethod, MethodCodec>();
+const serverMethods = new WeakMap<DescMethod, MethodCodec>();
 
-export function clientMethod(method: DescMethod): ClientMethod {
-  let found = clientMethods.get(method);
-  if (found === undefined) {
-    found = {
-      path: methodPath(method),
-      serialize: serializer(method.input),
-      deserialize: deserializer(method.output),
-    };
-    clientMethods.set(method, found);
+/** For the side that asks. */
+export function clientMethod(method: DescMethod): MethodCodec {
+  return codecOf(clientMethods, method, method.input, method.output);
+}
+
+/** For the side that answers. */
+export function serverMethod(method: DescMethod): MethodCodec {
+  return codecOf(serverMethods, method, method.output, method.input);
+}
+
+function codecOf(
+  known: WeakMap<DescMethod, MethodCodec>,
+  method: DescMethod,
+  written: DescMessage,
+  read: DescMessage,
+): MethodCodec {
+  let codec = known.get(method);
+  if (codec === undefined) {
+    codec = { path: methodPath(method), serialize: serializer(written), deserialize: deserializer(read) };
+    known.set(method, codec);
   }
-  return found;
+  return codec;
 }
 
 /** Definition of a whole service for a grpc-js server, keyed by the local method names. */

@@ -2,21 +2,21 @@
 import { createLogCollector } from "@outrider/allocdir-interface/logs";
 import { systemClock } from "@outrider/backoff";
 import type { Logger } from "@outrider/foundation";
+import { createDriverHandlers } from "@outrider/plugin-driver/serve";
 import { join } from "node:path";
 import { loadNativeIo } from "../../logs/koffi-io.ts";
 import { agentCalls } from "./agent-services.ts";
 import { findCgroups } from "./cgroup-mounts.ts";
 import { type LogLevel, openDriverLog } from "./driver-log.ts";
-import { writeFileAtomic } from "./files.ts";
 import { closeForeignDescriptors } from "./foreign-descriptors.ts";
 import { findHostTools } from "./host-tools.ts";
-import { readBootId, readProcStat, UNKNOWN_START } from "./identity.ts";
+import { readBootId } from "./identity.ts";
 import { EXIT_LOCKED, lockFolder } from "./lock.ts";
 import { LogRegistry } from "./log-registry.ts";
 import { ProcessDriver } from "./process-driver.ts";
+import { writeServer } from "./process-file.ts";
 import { PROCESS_PROTOCOL } from "./process-protocol.ts";
-import { driverHandlers } from "./rpc/driver-methods.ts";
-import { serveFrames } from "./rpc/frame-server.ts";
+import { type FrameHandlers, serveFrames } from "./rpc/frame-server.ts";
 import { createShimSpawner } from "./shim-spawner.ts";
 import { openStateFolder, PROCESS_SOCKET } from "./state-folder.ts";
 import { TaskStats } from "./task-stats.ts";
@@ -33,8 +33,6 @@ export interface DriverArguments {
 const SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /** How long the last answers may take to leave. */
 const LEAVE_MS = 50;
-/** File that names the process that serves a folder. */
-export const PROCESS_FILE = "driver.json";
 
 /** Runs until it is asked to end, then ends the process. Tasks live on. */
 export async function runDriver({ dataDir, build, logLevel }: DriverArguments): Promise<void> {
@@ -83,24 +81,34 @@ export async function runDriver({ dataDir, build, logLevel }: DriverArguments): 
     // answers that were given leave first
     clock.setTimeout(() => process.exit(0), LEAVE_MS);
   };
-  const { calls, streams } = driverHandlers(driver);
+  const { calls, streams } = framesOf(createDriverHandlers(driver, { guardFifos: false, clock, logger }));
   const stopServing = await serveFrames(folder.socket(PROCESS_SOCKET), {
     calls: { ...calls, ...agentCalls(registry, build, quit) },
     streams,
   });
   process.on("SIGTERM", quit);
-  try {
-    const startTime = readProcStat(process.pid)?.startTime ?? UNKNOWN_START;
-    const self = { pid: process.pid, startTime, bootId, protocol: PROCESS_PROTOCOL, build };
-    writeFileAtomic(join(folder.path, PROCESS_FILE), JSON.stringify(self), 0o600);
-  } catch (reason) {
-    // on a full disk it serves all the same
-    logger.warn({ err: reason }, "cannot write down who serves this folder");
-  }
+  writeServer(folder.path, { bootId, protocol: PROCESS_PROTOCOL, build }, logger);
   logger.info(
     { build, members: cgroups.mode, logs: native === undefined ? "copy" : "splice" },
     "driver process serves",
   );
+}
+
+/** The driver's messages are the one value of a frame. */
+function framesOf(handlers: ReturnType<typeof createDriverHandlers>): FrameHandlers {
+  const calls = Object.entries(handlers.calls).map(
+    ([path, run]) =>
+      [path, ([request]: readonly unknown[], signal: AbortSignal) => run(request as Uint8Array, signal)] as const,
+  );
+  const streams = Object.entries(handlers.streams).map(
+    ([path, run]) =>
+      [
+        path,
+        ([request]: readonly unknown[], signal: AbortSignal, input: AsyncIterable<unknown>) =>
+          run(request as Uint8Array, signal, input as AsyncIterable<Uint8Array>),
+      ] as const,
+  );
+  return { calls: Object.fromEntries(calls), streams: Object.fromEntries(streams) };
 }
 
 /** A terminal's signals are not for us, and a defect must leave a trace. */

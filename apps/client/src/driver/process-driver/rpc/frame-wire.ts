@@ -1,7 +1,7 @@
 /**
  * How agent and driver process talk on their socket: frames of a nine-byte head (length of the rest, kind, number of the call; little endian)
- * and a MessagePack array with what belongs to that kind. Both ends are ours and of one machine, so there is no need for HTTP/2 between them: a call costs a tenth of a gRPC call,
- * and a process of ours needs neither library.
+ * and a MessagePack array with what belongs to that kind. Methods of the driver carry Nomad's protobuf messages as their one value. Both ends are ours and of one
+ * machine, so there is no need for HTTP/2 between them: a call costs a tenth of a gRPC call.
  */
 import { Decoder, Encoder } from "@msgpack/msgpack";
 
