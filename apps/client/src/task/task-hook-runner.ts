@@ -84,7 +84,7 @@ export class TaskHookRunner {
       this.#apply(hook.name, next);
       if (JSON.stringify(next) !== JSON.stringify(kept ?? EMPTY)) {
         // Durable at the latest with the start of the task, which waits for it.
-        record.setLocal({ hooks: { ...record.local.hooks, [hook.name]: next } });
+        record.noteLocal({ hooks: { ...record.local.hooks, [hook.name]: next } });
       }
     } catch (cause) {
       if (signal.aborted) throw signal.reason;

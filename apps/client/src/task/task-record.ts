@@ -8,7 +8,15 @@ import { EMPTY_LOCAL_STATE, type TaskLocalState } from "./task-local-state.ts";
 /** Waits between tries to write, while the disk refuses. */
 const RETRY_MS = [250, 500, 1_000, 2_000, 5_000] as const;
 
+/** How long a note may wait for a change that is written anyway, ms. */
+const NOTE_MS = 100;
+
 export type TaskPhase = "pending" | "running" | "dead";
+
+/** Made once: a reason made by `abort()` itself takes a stack along. */
+const CLOSED = new Error("the record is closed");
+
+type LocalPatch = { readonly [K in keyof TaskLocalState]?: TaskLocalState[K] | undefined };
 
 /** A `TaskState` of a task that has done nothing yet. */
 export function pendingTaskState(): TaskState {
@@ -51,6 +59,9 @@ export class TaskRecord {
   /** What the disk has, as far as this process knows. */
   #written: { readonly state?: TaskState; readonly local?: TaskLocalState } = {};
   #version = 0;
+  /** The version up to which is written now; later ones are notes that may wait. */
+  #wanted = 0;
+  #noteTimer: unknown;
   #durableVersion = 0;
   #lastEventNs = 0;
   #writing: Promise<void> | undefined;
@@ -119,11 +130,26 @@ export class TaskRecord {
   }
 
   /** Changes parts of the local state; undefined removes one. */
-  setLocal(patch: { readonly [K in keyof TaskLocalState]?: TaskLocalState[K] | undefined }): void {
+  setLocal(patch: LocalPatch): void {
+    this.#patch(patch);
+    this.#dirty();
+  }
+
+  /** As `setLocal`, for what may be done again after a crash: goes to disk with the next change or flush, or soon by itself. */
+  noteLocal(patch: LocalPatch): void {
+    this.#patch(patch);
+    this.#version++;
+    if (this.#closed.signal.aborted || this.#noteTimer !== undefined) return;
+    this.#noteTimer = this.#options.clock.setTimeout(() => {
+      this.#noteTimer = undefined;
+      this.#writeNow();
+    }, NOTE_MS);
+  }
+
+  #patch(patch: LocalPatch): void {
     const next: Record<string, unknown> = { ...this.#local, ...patch };
     for (const key of Object.keys(next)) if (next[key] === undefined) delete next[key];
     this.#local = next as unknown as TaskLocalState;
-    this.#dirty();
   }
 
   /** The driver has forgotten the ended task. Goes to disk with the next change: forgetting twice does no harm. */
@@ -136,7 +162,10 @@ export class TaskRecord {
   flush(): Promise<void> {
     const version = this.#version;
     if (this.#durableVersion >= version || this.#closed.signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => this.#waiters.push({ version, resolve }));
+    return new Promise((resolve) => {
+      this.#waiters.push({ version, resolve });
+      this.#writeNow();
+    });
   }
 
   /** Writes again, changed or not. */
@@ -148,7 +177,8 @@ export class TaskRecord {
 
   /** Ends all writing; resolves when none is under way. */
   async close(): Promise<void> {
-    this.#closed.abort();
+    this.#closed.abort(CLOSED);
+    this.#forgetTimer();
     await this.#writing;
     this.#release(Infinity);
   }
@@ -169,15 +199,26 @@ export class TaskRecord {
 
   #dirty(): void {
     this.#version++;
+    this.#writeNow();
+  }
+
+  #writeNow(): void {
     if (this.#closed.signal.aborted) return;
+    this.#wanted = this.#version;
+    this.#forgetTimer();
     this.#writing ??= this.#writeAll();
+  }
+
+  #forgetTimer(): void {
+    if (this.#noteTimer !== undefined) this.#options.clock.clearTimeout(this.#noteTimer);
+    this.#noteTimer = undefined;
   }
 
   async #writeAll(): Promise<void> {
     const { persist, keys, logger, clock } = this.#options;
     // Changes of the same turn belong together.
     await Promise.resolve();
-    for (let failures = 0; this.#durableVersion < this.#version && !this.#closed.signal.aborted;) {
+    for (let failures = 0; this.#durableVersion < this.#wanted && !this.#closed.signal.aborted;) {
       const version = this.#version;
       const state = this.#state;
       const local = this.#local;

@@ -61,6 +61,30 @@ it("writes changes of one turn as one change set, and only what changed", async 
   expect(seen).toEqual(["change", "change", ">running", "durable", "change", "durable"]);
 });
 
+it("lets a note wait for the next change or flush, or a tenth of a second", async () => {
+  const { record, batches, clock } = setup();
+  record.noteLocal({ hooks: {} });
+  record.noteLocal({ restart: undefined });
+  await clock.advance(99);
+  expect(batches).toHaveLength(0);
+  await clock.advance(1);
+  expect(batches).toHaveLength(1);
+  record.noteLocal({ runComplete: true });
+  record.append({ type: "Received" });
+  await record.flush();
+  expect(batches).toHaveLength(2);
+  expect(Object.keys(batches[1]?.put ?? {})).toEqual(["t", "l"]);
+  record.noteLocal({ runComplete: false });
+  await record.flush();
+  expect(batches).toHaveLength(3);
+  expect(clock.pending).toHaveLength(0);
+  record.noteLocal({ runComplete: true });
+  await record.close();
+  expect(clock.pending).toHaveLength(0);
+  record.noteLocal({ runComplete: false });
+  expect(clock.pending).toHaveLength(0);
+});
+
 it("never loses a change that falls into a write", async () => {
   const { record, disk, holdWith } = setup();
   let go: () => void = () => undefined;

@@ -26,8 +26,9 @@ export function migrateDiskHook(o: MigrateDiskHookOptions): AllocHook {
     async prerun(_env, signal) {
       if (o.prevAllocs.migrate === undefined || o.hasStarted() || o.state.get(o.key) !== undefined) return;
       const outcome = await attempt(o, signal);
-      await o.state.write({ put: { [o.key]: true } });
+      // Where there was nothing to take over there is nothing to remember, and the start waits for no write.
       if (outcome === undefined) return;
+      await o.state.write({ put: { [o.key]: true } });
       o.logger.info({ migrated: outcome.migrated }, outcome.text);
       o.tell(outcome.text);
     },
