@@ -2,7 +2,7 @@ import { readSync } from "node:fs";
 import { padding } from "./tar-format.ts";
 
 /** Size of the pieces in which an archive is handed on, bytes. */
-export const CHUNK_BYTES: number = 512 * 1024;
+export const CHUNK_BYTES: number = 256 * 1024;
 
 /** Takes pieces of an archive; may block, and may throw to break off. The piece is the taker's to keep. */
 export type ChunkSink = (chunk: Uint8Array<ArrayBuffer>) => void;
