@@ -36,8 +36,10 @@ describe.skipIf(missing !== undefined)("a Go driver in our client", () => {
   beforeAll(async () => {
     rig = new Rig("go-driver", {
       flags: () => [
-        ...["-port", "0", "-plugin-dir", plugins, "-plugin", "interop-go=go-driver"],
-        ...["-plugin-config", 'interop-go={"greeting": "from the agent"}'],
+        "-port=0",
+        `-plugin-dir=${plugins}`,
+        "-plugin=interop-go=go-driver",
+        '-plugin-config=interop-go={"greeting": "from the agent"}',
       ],
     });
     notes = join(rig.dir, "notes");
