@@ -90,8 +90,9 @@ export function connectionsOf(pid: number, inodes: ReadonlySet<string>): string[
       const [, local = "", peer = "", state] = fields;
       if (!inodes.has(fields[9] ?? "")) continue;
       const listening = protocol.startsWith("tcp") && state === "0A";
-      if (!listening && !(protocol.startsWith("tcp") && isLoopback(peer)))
-        found.push(`${protocol} ${local} -> ${peer}`);
+      // This machine may also talk to itself under an address that others see.
+      const own = isLoopback(peer) || local.split(":")[0] === peer.split(":")[0];
+      if (!listening && !(protocol.startsWith("tcp") && own)) found.push(`${protocol} ${local} -> ${peer}`);
     }
   }
   return found;
