@@ -5,16 +5,22 @@ import { defineConfig } from "tsup";
  * A driver plugin as one executable file without an extension, which Node runs as CommonJS.
  * @param {string} name of the file, and of the `plugin` block in an agent's configuration
  * @param {string} entry source file
+ * @param {{ outDir?: string }} [options]
  */
-export function pluginExecutable(name, entry) {
+export function pluginExecutable(name, entry, { outDir = "dist" } = {}) {
   return defineConfig({
     entry: { [name]: entry },
     format: ["cjs"],
     target: "node20",
     platform: "node",
+    outDir,
     noExternal: [/.*/],
-    // Needed by AutoMTLS alone, which no Nomad asks for: found where the plugin lies, or a clear error.
-    external: ["@peculiar/x509", "reflect-metadata"],
+    esbuildOptions: (options) => {
+      // CommonJS has no such thing; what is found beside the file is looked for by its name
+      options.define = { ...options.define, "import.meta.url": "__filename" };
+    },
+    // Needed by AutoMTLS alone, which no Nomad asks for, and a native addition: found where the plugin lies, or done without.
+    external: ["@peculiar/x509", "reflect-metadata", "koffi"],
     // Every byte is read at each of the three starts that an agent makes.
     minify: true,
     clean: true,
@@ -22,9 +28,9 @@ export function pluginExecutable(name, entry) {
     esbuildPlugins: [withoutProtoFiles],
     onSuccess: async () => {
       // The folder above says "module"; a plugin folder says nothing.
-      writeFileSync("dist/package.json", '{ "type": "commonjs" }\n');
-      renameSync(`dist/${name}.cjs`, `dist/${name}`);
-      chmodSync(`dist/${name}`, 0o755);
+      writeFileSync(`${outDir}/package.json`, '{ "type": "commonjs" }\n');
+      renameSync(`${outDir}/${name}.cjs`, `${outDir}/${name}`);
+      chmodSync(`${outDir}/${name}`, 0o755);
     },
   });
 }

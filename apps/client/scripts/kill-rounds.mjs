@@ -281,7 +281,7 @@ async function launch(steady) {
     kind,
     steady,
     lines: steady ? undefined : lines,
-    until: performance.now() + 120_000,
+    until: performance.now() + 240_000,
   };
   live.set(id, task);
   await insist("PUT", "/v1/jobs", { Job: job(id, "batch", script) });
@@ -338,8 +338,8 @@ async function look() {
         alloc.ClientStatus === "running"
       ) {
         if (!readLog(alloc).endsWith(`\n${task.lines}\n`)) continue;
-        task.stopping = true;
         await call("DELETE", `/v1/job/${task.id}`);
+        task.stopping = true;
       }
       continue;
     }
@@ -354,7 +354,7 @@ async function look() {
   }
   for (const task of live.values()) {
     if (!task.steady && performance.now() > task.until) {
-      fault("lostExitCodes", `${task.id}: no end within 120 s`);
+      fault("lostExitCodes", `${task.id}: no end within 240 s`);
       live.delete(task.id);
     }
   }

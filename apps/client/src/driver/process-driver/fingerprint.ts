@@ -7,14 +7,19 @@ import { terminalWay } from "./terminal.ts";
 export const FINGERPRINT_MS = 30_000;
 
 /** One report. */
-export function fingerprintOf({ tools, cgroups }: LaunchHost, facts: Readonly<Record<string, string>>): Fingerprint {
+export function fingerprintOf(
+  { tools, cgroups }: LaunchHost,
+  facts: Readonly<Record<string, string>>,
+  name: string,
+): Fingerprint {
+  const driver = `driver.${name}`;
   const texts: Record<string, string> = {
-    "driver.raw_exec": "1",
-    "driver.raw_exec.members": cgroups.mode === "none" ? "marker" : `cgroup-${cgroups.mode}`,
-    "driver.raw_exec.oom": cgroups.mode === "v2" || cgroups.memory !== undefined ? "counted" : "unknown",
-    "driver.raw_exec.users": tools.setpriv !== "" && process.getuid?.() === 0 ? "any" : "own",
-    "driver.raw_exec.shell": tools.shellIsBash ? "bash" : "posix",
-    "driver.raw_exec.terminal": terminalWay(),
+    [driver]: "1",
+    [`${driver}.members`]: cgroups.mode === "none" ? "marker" : `cgroup-${cgroups.mode}`,
+    [`${driver}.oom`]: cgroups.mode === "v2" || cgroups.memory !== undefined ? "counted" : "unknown",
+    [`${driver}.users`]: tools.setpriv !== "" && process.getuid?.() === 0 ? "any" : "own",
+    [`${driver}.shell`]: tools.shellIsBash ? "bash" : "posix",
+    [`${driver}.terminal`]: terminalWay(),
     ...facts,
   };
   const attributes = Object.fromEntries(Object.entries(texts).map(([name, value]) => [name, { value }]));

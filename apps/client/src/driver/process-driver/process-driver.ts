@@ -23,7 +23,7 @@ import {
   type TaskResourceUsage,
 } from "@outrider/plugin-driver";
 import { Broadcast } from "./broadcast.ts";
-import { resolveCommand } from "./command.ts";
+import { asExecFailure, resolveCommand } from "./command.ts";
 import type { ExecHost } from "./exec-process.ts";
 import { execCollect, execStream } from "./task-exec.ts";
 import { execOnTerminal } from "./terminal-exec.ts";
@@ -52,6 +52,8 @@ export interface ProcessDriverOptions {
   readonly facts: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Default {@link DRIVER_NAME}. */
+  readonly name?: string;
 }
 
 /** The driver contract over a {@link Supervisor}. */
@@ -59,12 +61,36 @@ export class ProcessDriver implements DriverPlugin {
   readonly #options: ProcessDriverOptions;
   readonly #events = new Broadcast<DriverTaskEvent>();
 
+  static readonly capabilities: Capabilities = {
+    sendSignals: true,
+    exec: true,
+    fsIsolation: "none",
+    networkIsolationModes: ["host", "group"],
+    mustCreateNetwork: false,
+    mountConfigs: "none",
+    disableLogCollection: false,
+    dynamicWorkloadUsers: false,
+  };
+
+  static infoOf(name: string): PluginInfo {
+    return { name, type: "driver", version: DRIVER_VERSION, apiVersions: ["v0.1.0"] };
+  }
+
+  /** A stream that tells nothing and ends with the signal: this driver has no events of its own. */
+  static noEvents(signal: AbortSignal): AsyncIterable<DriverTaskEvent> {
+    return new Broadcast<DriverTaskEvent>().stream(signal);
+  }
+
   constructor(options: ProcessDriverOptions) {
     this.#options = options;
   }
 
+  get #name(): string {
+    return this.#options.name ?? DRIVER_NAME;
+  }
+
   async info(): Promise<PluginInfo> {
-    return { name: DRIVER_NAME, type: "driver", version: DRIVER_VERSION, apiVersions: ["v0.1.0"] };
+    return ProcessDriver.infoOf(this.#name);
   }
 
   async configSchema(): Promise<HclSpec> {
@@ -80,21 +106,12 @@ export class ProcessDriver implements DriverPlugin {
   }
 
   async capabilities(): Promise<Capabilities> {
-    return {
-      sendSignals: true,
-      exec: true,
-      fsIsolation: "none",
-      networkIsolationModes: ["host", "group"],
-      mustCreateNetwork: false,
-      mountConfigs: "none",
-      disableLogCollection: false,
-      dynamicWorkloadUsers: false,
-    };
+    return ProcessDriver.capabilities;
   }
 
   async *fingerprint(signal: AbortSignal): AsyncGenerator<Fingerprint> {
     while (!signal.aborted) {
-      yield fingerprintOf(this.#options.host, this.#options.facts);
+      yield fingerprintOf(this.#options.host, this.#options.facts, this.#name);
       try {
         await sleep(FINGERPRINT_MS, { clock: this.#options.clock, signal, ref: false });
       } catch {
@@ -224,7 +241,7 @@ export class ProcessDriver implements DriverPlugin {
       ...bounds(decodeSettings(config.msgpackDriverConfig), host.tools),
       env: user === undefined ? env : { ...env, HOME: user.home, USER: user.name, LOGNAME: user.name },
       ...(user === undefined ? {} : { user }),
-      program: resolveCommand(name, `${config.allocDir}/${config.name}`, env["PATH"] ?? host.searchPath),
+      program: programOf(name, config, env["PATH"] ?? host.searchPath),
       args,
     };
   }
@@ -236,6 +253,14 @@ export class ProcessDriver implements DriverPlugin {
 
   #handle(record: TaskRecord, config: TaskConfig): TaskHandle {
     return { version: 1, config, state: "running", driverState: encodeHandle(record) };
+  }
+}
+
+function programOf(name: string, { allocDir, name: task }: TaskConfig, searchPath: string): string {
+  try {
+    return resolveCommand(name, `${allocDir}/${task}`, searchPath);
+  } catch (reason) {
+    throw asExecFailure(reason);
   }
 }
 
