@@ -23,6 +23,17 @@ export class FakeMounter implements Mounter {
     return Promise.resolve();
   }
 
+  /** Fails at this bind, counted from 0. */
+  failingBind = -1;
+  #binds = 0;
+
+  bind(source: string, target: string): Promise<void> {
+    if (this.#binds++ === this.failingBind) return Promise.reject(new Error("the disk says no"));
+    this.calls.push(`bind ${last(source)}`);
+    this.mounts.push({ target, type: "ext4" });
+    return Promise.resolve();
+  }
+
   unmount(target: string, o?: { readonly lazy?: boolean }): Promise<void> {
     if (this.stuck || (this.busy.has(target) && !o?.lazy))
       return Promise.reject(Object.assign(new Error("busy"), { code: "EBUSY" }));

@@ -7,6 +7,7 @@ import { parseMountinfo } from "../local/mountinfo.ts";
 import type { CaseBench, ConformanceCase } from "./case.ts";
 import { quickClock } from "./quick-clock.ts";
 import type { AllocDirSubject, AllocDirUnderTest, ConformanceContext } from "./subject.ts";
+import { ok } from "./ok.ts";
 
 /** How many times faster than real time the implementations' waits run. */
 const SPEED = 25;
@@ -103,7 +104,7 @@ export async function runCase(
   const [open, waiting] = [descriptors(), clock.waiting];
   rmSync(home, { recursive: true, force: true });
   if (failure !== undefined) throw failure;
-  assert.ok(open <= before, `${open - before} descriptors stay open`);
+  ok(open <= before, `${open - before} descriptors stay open`);
   assert.equal(waiting, 0, "timers that still wait");
 }
 

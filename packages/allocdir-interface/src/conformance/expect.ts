@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { AllocDirReason } from "../alloc-dir-error.ts";
 import type { FileReader } from "../alloc-dir-fs.ts";
 import type { StreamFrame } from "../stream-frame.ts";
+import { ok } from "./ok.ts";
 
 const PREFIX = "ERR_OUTRIDER_ALLOCDIR_";
 
@@ -12,10 +13,7 @@ export async function failureOf(call: () => unknown, what: string): Promise<Erro
     value = await call();
   } catch (reason) {
     const error = reason as Error & { code?: unknown };
-    assert.ok(
-      error instanceof Error && typeof error.code === "string",
-      `${what}: no error with a code: ${String(reason)}`,
-    );
+    ok(error instanceof Error && typeof error.code === "string", `${what}: no error with a code: ${String(reason)}`);
     return error as Error & { code: string };
   }
   // What should not have been given is not left open.
@@ -31,7 +29,7 @@ export async function refused(
 ): Promise<Error & { code: string; path?: string }> {
   const error = await failureOf(call, what);
   const wanted = (typeof reasons === "string" ? [reasons] : reasons).map((reason) => PREFIX + reason);
-  assert.ok(wanted.includes(error.code), `${what}: ${error.code} (${error.message}) instead of ${wanted.join(" or ")}`);
+  ok(wanted.includes(error.code), `${what}: ${error.code} (${error.message}) instead of ${wanted.join(" or ")}`);
   return error;
 }
 
@@ -41,7 +39,7 @@ export async function drain(reader: FileReader, chunk = 65_536): Promise<Buffer>
   await using open = reader;
   for (;;) {
     const data = await open.read(chunk);
-    assert.ok(data.length <= chunk, `read(${chunk}) gave ${data.length} bytes`);
+    ok(data.length <= chunk, `read(${chunk}) gave ${data.length} bytes`);
     if (data.length === 0) return Buffer.concat(parts);
     // A copy: a reader may use its buffer again.
     parts.push(Uint8Array.from(data));

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ok } from "./ok.ts";
 
 const BLOCK = 512;
 
@@ -22,7 +23,7 @@ export function readTar(archive: Buffer): TarEntry[] {
     const head = archive.subarray(at, at + BLOCK);
     assert.equal(head.length, BLOCK, "the archive ends without its closing blocks");
     if (head.every((byte) => byte === 0)) {
-      assert.ok(archive.subarray(at).length >= 2 * BLOCK && archive.subarray(at).every((byte) => byte === 0), "rests");
+      ok(archive.subarray(at).length >= 2 * BLOCK && archive.subarray(at).every((byte) => byte === 0), "rests");
       return entries;
     }
     const text = (from: number, length: number): string => {

@@ -1,9 +1,9 @@
-import assert from "node:assert/strict";
 import { systemClock } from "@outrider/backoff";
 import { runCase } from "./bench.ts";
 import type { ConformanceCase, Need } from "./case.ts";
 import { CASES } from "./cases/index.ts";
 import type { AllocDirSubject } from "./subject.ts";
+import { ok } from "./ok.ts";
 
 /** The functions of a test runner; vitest, mocha and `node:test` fit. @public */
 export interface Runner {
@@ -100,7 +100,7 @@ async function attempt({ one, known }: Plan, subject: AllocDirSubject, o: Confor
     () => true,
     () => false,
   );
-  assert.ok(!held, `${one.id} holds: take it out of the skip list`);
+  ok(!held, `${one.id} holds: take it out of the skip list`);
 }
 
 /**

@@ -31,7 +31,10 @@ export function runProgram(program: string, args: readonly string[]): Promise<vo
 }
 
 /** Mounts by the programs of util-linux or BusyBox. */
-export function createSystemMounter(run: RunProgram = runProgram): Mounter & Required<Pick<Mounter, "bind">> {
+export function createSystemMounter(
+  run: RunProgram = runProgram,
+  readTable: () => Promise<string> = () => readFile("/proc/self/mountinfo", "utf8"),
+): Mounter & Required<Pick<Mounter, "bind">> {
   return {
     mountTmpfs: async (target, sizeMB) => {
       const mount = (options: string): Promise<void> => run("mount", ["-t", "tmpfs", "-o", options, "tmpfs", target]);
@@ -39,7 +42,10 @@ export function createSystemMounter(run: RunProgram = runProgram): Mounter & Req
       await mount(`noexec,size=${sizeMB}m,noswap`).catch(() => mount(`noexec,size=${sizeMB}m`));
     },
     unmount: (target, o) => run("umount", [...(o?.lazy ? ["-l"] : []), target]),
-    bind: (source, target, o) => bind(run, source, target, o?.readOnly === true),
+    bind: (source, target, o) => {
+      const optionsOf = async (path: string): Promise<string[][]> => mountOptions(await readTable(), path);
+      return bind(run, optionsOf, source, target, o?.readOnly === true);
+    },
     list: readMountinfo,
   };
 }
@@ -48,7 +54,13 @@ export function createSystemMounter(run: RunProgram = runProgram): Mounter & Req
 const KEPT = ["ro", "nodev", "noexec", "nosuid"];
 
 /** The kernel ignores flags of the first bind: they are set by a second call, and looked at afterwards. */
-async function bind(run: RunProgram, source: string, target: string, readOnly: boolean): Promise<void> {
+async function bind(
+  run: RunProgram,
+  optionsOf: (path: string) => Promise<string[][]>,
+  source: string,
+  target: string,
+  readOnly: boolean,
+): Promise<void> {
   const before = (await optionsOf(target)).length;
   // The directory itself and no name, which a task might turn into a link: programs that resolve names again are caught below.
   const fd = openSync(target, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
@@ -74,6 +86,3 @@ async function bind(run: RunProgram, source: string, target: string, readOnly: b
     throw reason;
   }
 }
-
-const optionsOf = async (target: string): Promise<string[][]> =>
-  mountOptions(await readFile("/proc/self/mountinfo", "utf8"), target);

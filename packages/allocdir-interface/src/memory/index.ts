@@ -1,2 +1,2 @@
 export { createMemoryAllocDir, type MemoryAllocDir, type MemoryAllocDirOptions } from "./memory-alloc-dir.ts";
-export { MemoryFiles, type MemoryLimits } from "./memory-files.ts";
+export type { MemoryFiles, MemoryLimits } from "./memory-files.ts";

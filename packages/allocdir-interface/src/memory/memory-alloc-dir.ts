@@ -16,7 +16,8 @@ import type {
 } from "../types.ts";
 import { filesIn, readMemoryArchive, writeMemoryArchive, type MemoryRoot } from "./memory-archive.ts";
 import { MemoryFileApi } from "./memory-file-api.ts";
-import { MemoryFiles } from "./memory-files.ts";
+import type { MemoryFiles } from "./memory-files.ts";
+import { MemoryTree } from "./memory-tree.ts";
 import type { MemoryNode } from "./memory-node.ts";
 import { ensureDirectory, MemoryTaskDir } from "./memory-task-dir.ts";
 
@@ -47,7 +48,7 @@ class MemoryAllocation implements MemoryAllocDir {
   readonly allocDirPath: string;
   readonly shareDirPath: string;
   readonly onDisk = false;
-  readonly files: MemoryFiles;
+  readonly files: MemoryTree;
   readonly #tasks = new Map<string, MemoryTaskDir>();
   readonly #api: MemoryFileApi;
   #ended = endController();
@@ -57,7 +58,7 @@ class MemoryAllocation implements MemoryAllocDir {
     this.allocId = allocId;
     this.allocDirPath = join(NOWHERE, allocId);
     this.shareDirPath = join(this.allocDirPath, "alloc");
-    this.files = new MemoryFiles(clock);
+    this.files = new MemoryTree(clock);
     this.#api = new MemoryFileApi(this.files, () => this.#ended.signal);
   }
 

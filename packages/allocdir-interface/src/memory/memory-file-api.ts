@@ -1,7 +1,7 @@
 import { AllocDirError, systemError } from "../alloc-dir-error.ts";
 import type { AllocFileInfo, FileChange, FileReader } from "../alloc-dir-fs.ts";
 import { sniffContentType } from "../content-type.ts";
-import type { MemoryFiles } from "./memory-files.ts";
+import type { MemoryTree } from "./memory-tree.ts";
 import type { MemoryNode } from "./memory-node.ts";
 import { MemoryReader } from "./memory-reader.ts";
 import { checkListed, walkOpen, type MemoryPlace } from "./resolve.ts";
@@ -11,10 +11,10 @@ const NOT_FOUND = "ERR_OUTRIDER_ALLOCDIR_NOT_FOUND";
 
 /** The file API on a tree in memory. Every answer is of one moment: nothing changes while a path is walked. */
 export class MemoryFileApi {
-  readonly #files: MemoryFiles;
+  readonly #files: MemoryTree;
   readonly #ended: () => AbortSignal;
 
-  constructor(files: MemoryFiles, ended: () => AbortSignal) {
+  constructor(files: MemoryTree, ended: () => AbortSignal) {
     this.#files = files;
     this.#ended = ended;
   }

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { AllocDirError } from "../alloc-dir-error.ts";
 import type { Isolation, TaskDir } from "../types.ts";
-import type { MemoryFiles } from "./memory-files.ts";
+import type { MemoryTree } from "./memory-tree.ts";
 
 const SUPPORTED: readonly Isolation[] = ["none", "image"];
 
 /** Makes a folder, or gives one that is there its mode back. */
-export function ensureDirectory(files: MemoryFiles, path: string, mode: number): void {
+export function ensureDirectory(files: MemoryTree, path: string, mode: number): void {
   if (!files.exists(path)) files.make(path, "directory", { mode });
   else if (files.kindOf(path) === "directory") files.chmod(path, mode);
   else throw new AllocDirError("NOT_DIRECTORY", `${JSON.stringify(path)} exists and is not a directory`, path);
@@ -24,9 +24,9 @@ export class MemoryTaskDir implements TaskDir {
   readonly secretsDir: string;
   readonly privateDir: string;
   readonly tmpDir: string;
-  readonly #files: MemoryFiles;
+  readonly #files: MemoryTree;
 
-  constructor(files: MemoryFiles, allocDir: string, name: string) {
+  constructor(files: MemoryTree, allocDir: string, name: string) {
     this.#files = files;
     this.name = name;
     this.allocDir = allocDir;

@@ -3,6 +3,8 @@ import { MAX_DEPTH, MAX_NAME_BYTES } from "./archive-writer.ts";
 import { ByteSource } from "./byte-source.ts";
 import { TarReader, type TarEntry } from "./tar-reader.ts";
 
+/** Read at once of what follows the end of an archive, bytes. */
+const REST_BYTES = 65_536;
 /** Longest part of a name, bytes. */
 const MAX_PART_BYTES = 255;
 /** So much is kept of what an archive says of its failure, bytes. */
@@ -63,7 +65,10 @@ export async function unpackArchive(
 ): Promise<UnpackReport> {
   const bytes = new ByteSource(source);
   try {
-    return await new Unpacker(new TarReader(bytes), sink, rules).run();
+    const report = await new Unpacker(new TarReader(bytes), sink, rules).run();
+    // A writer of this process must not find the stream closed before it has ended it.
+    if (rules.ownMake === true) while ((await bytes.some(REST_BYTES)).length > 0);
+    return report;
   } finally {
     await bytes.close();
   }

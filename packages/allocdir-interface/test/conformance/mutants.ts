@@ -71,15 +71,26 @@ export const MUTANTS: readonly Mutant[] = [
       'const KINDS = ["secrets"] as const;',
       "path",
     ],
-    ["hard-links-not-looked-for", "if (stats.nlink <= 1n) return;", "if (stats.nlink >= 1n) return;", "path"],
     [
       "all-hard-links-refused",
       "if (stats.nlink <= 1n) return;\n    for",
       'if (stats.nlink > 1n) throw refused("secrets", requested);\n    for',
       "path",
     ],
-    ["hard-links-one-level", "if (stats.isDirectory()) queue.push", "if (stats.isFile()) queue.push", "path"],
     ["wrong-word", '(["PRIVATE_FILE", "private"] as const)', '(["SECRET_FILE", "secret"] as const)', "path"],
+  ]),
+  // Where secrets are no mounts, links lead into them.
+  ...inFile("forbidden.ts", "mounts with realDirs", [
+    ["hard-links-not-looked-for", "if (stats.nlink <= 1n) return;", "if (stats.nlink >= 1n) return;", "path"],
+    ["hard-links-one-level", "if (stats.isDirectory()) queue.push", "if (stats.isFile()) queue.push", "path"],
+  ]),
+  ...inFile("migrate/archive-writer.ts", "mounts with realDirs", [
+    [
+      "hard-linked-secret-in-snapshot",
+      "if (stats.nlink > 1 && this.#secrets.holds(fd))",
+      "if (stats.nlink < 1)",
+      "snapshot",
+    ],
   ]),
   ...inFile("names.ts", "local", [
     [
@@ -100,12 +111,6 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   ...inFile("local/file-api.ts", "local", [
     ["secrets-listed", "forbidden.enter(place.stats, path);\n      const entries", "const entries", "path"],
-    [
-      "not-sorted",
-      "return entries.sort((a, b) => Buffer.compare(Buffer.from(a.Name), Buffer.from(b.Name)));",
-      "return entries;",
-      "list",
-    ],
     [
       "sorted-by-utf16",
       "entries.sort((a, b) => Buffer.compare(Buffer.from(a.Name), Buffer.from(b.Name)))",
@@ -235,7 +240,12 @@ export const MUTANTS: readonly Mutant[] = [
       "return files.sort((a, b) => (`${a.index}` < `${b.index}` ? -1 : 1));",
       "logs",
     ],
-    ["any-ending", "/^(0|[1-9]\\d{0,14})$/.test(rest)", "/^\\d/.test(rest)", "logs"],
+    [
+      "any-ending",
+      "if (/^(0|[1-9]\\d{0,14})$/.test(rest)) files.push({ index: Number(rest)",
+      "if (/^\\d/.test(rest)) files.push({ index: Number.parseInt(rest, 10)",
+      "logs",
+    ],
     ["folders-are-logs", "if (entry.IsDir || !entry.Name", "if (!entry.Name", "logs"],
     ["end-replays", "Math.max(0, sizes - r.offset);", "(r.offset === 0 ? 0 : Math.max(0, sizes - r.offset));", "logs"],
   ]),
@@ -255,10 +265,8 @@ export const MUTANTS: readonly Mutant[] = [
     ["mounts-stacked", "own.dev !== parent.dev", "own.dev === -1", "secrets", "root"],
   ]),
   ...inFile("local/local-alloc-dir.ts", "local", [
-    ["mounts-not-taken-off", "if (!asRoot) return;", "return;", "destroy", "root"],
-    ["new-task-each-time", "if (known !== undefined) return known;", "", "accessors"],
+    ["mounts-not-taken-off", "if (!this.#context.asRoot) return;", "return;", "destroy", "root"],
     ["readers-live-on", "this.#ended.abort(reason);", "", "destroy"],
-    ["watches-live-on", "this.#files.hub.end(reason);", "", "wait changes"],
     ["ended-for-good", "if (this.#ended.signal.aborted) this.#ended = endController();", "", "build"],
     [
       "second-destroy-fails",
@@ -339,12 +347,6 @@ export const MUTANTS: readonly Mutant[] = [
       "snapshot",
     ],
     ["skipped-not-counted", "this.#skipped++;", "", "snapshot"],
-    [
-      "hard-linked-secret-in-snapshot",
-      "if (stats.nlink > 1 && this.#secrets.holds(fd))",
-      "if (stats.nlink < 1)",
-      "snapshot",
-    ],
     ["no-closing-blocks", "this.#out.zeros(TRAILER_BYTES);", "", "snapshot"],
     ["modes-lost", 'mode: type === "symlink" ? 0o777 : stats.mode,', "mode: 0o644,", "snapshot"],
   ]),
@@ -440,13 +442,6 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   ...inFile("mounts/mounts-alloc-dir.ts", "mounts", [
     ["views-stay", "{ release: () => this.#dropViews() }", "{}", "unveil destroy", "root"],
-    [
-      "views-of-others-dropped",
-      "names.filter((name) => name.startsWith(prefix))",
-      "names.filter((name) => name !== prefix)",
-      "destroy",
-      "root",
-    ],
   ]),
   ...inFile("local/local-alloc-dir.ts", "mounts with realDirs", [
     [

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { AllocDir } from "../../types.ts";
 import type { CaseBench, ConformanceCase } from "../case.ts";
 import { failureOf, refused } from "../expect.ts";
+import { ok } from "../ok.ts";
 
 const names = async (alloc: AllocDir, path: string): Promise<string[]> =>
   (await alloc.list(path)).map((entry) => entry.Name);
@@ -44,7 +45,7 @@ export const BUILD_CASES: readonly ConformanceCase[] = [
     async run(t) {
       assert.deepEqual(await names(t.alloc, "/"), ["alloc", "web"]);
       assert.deepEqual(await taskNames(t, "web"), ["local", "private", "secrets", "tmp"]);
-      for (const dir of ["local", "private", "secrets", "tmp"]) assert.ok(await t.hands.exists(`web/${dir}`), dir);
+      for (const dir of ["local", "private", "secrets", "tmp"]) ok(await t.hands.exists(`web/${dir}`), dir);
     },
   },
   {
@@ -155,7 +156,7 @@ export const BUILD_CASES: readonly ConformanceCase[] = [
       assert.equal(await t.hands.read("web/local"), "a file");
       await t.hands.remove("web/local");
       await t.task("web");
-      assert.ok((await t.alloc.stat("web/local")).IsDir);
+      ok((await t.alloc.stat("web/local")).IsDir);
     },
   },
   {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { isOutriderError } from "@outrider/foundation";
 import type { ConformanceCase } from "../case.ts";
 import { failureOf, refused } from "../expect.ts";
+import { ok } from "../ok.ts";
 
 /** A disk with faults, and the shape of errors. */
 export const ERROR_CASES: readonly ConformanceCase[] = [
@@ -11,12 +12,25 @@ export const ERROR_CASES: readonly ConformanceCase[] = [
     async run(t) {
       await t.hands.write("web/local/f", "x");
       await t.hands.write("web/secrets/token", "s3cr3t");
-      for (const path of ["../x", "web/nothing", "web/local/f/x", "web/secrets/token", "web/\n/x"]) {
+      const { fifos, symlinks } = t.subject.capabilities;
+      if (fifos) await t.hands.mkfifo("web/local/fifo");
+      if (symlinks) await t.hands.symlink("loop", "web/local/loop");
+      const odd = [...(fifos ? ["web/local/fifo"] : []), ...(symlinks ? ["web/local/loop"] : [])];
+      for (const path of [
+        "../x",
+        "web/nothing",
+        "web/local",
+        "web/local/f/x",
+        "web/secrets/token",
+        "web/\n/x",
+        ...odd,
+      ]) {
         const error = await failureOf(() => t.alloc.readAt(path, 0), path);
-        assert.ok(isOutriderError(error), `${path}: no error of the package`);
+        ok(isOutriderError(error), `${path}: no error of the package`);
         assert.match(error.code, /^ERR_OUTRIDER_ALLOCDIR_[A-Z_]+$/);
         assert.equal((error as { path?: string }).path, path);
-        assert.ok(!error.message.includes(t.ctx.root), `${path}: ${error.message}`);
+        for (const host of [t.ctx.root, t.ctx.mountsRoot, t.alloc.allocDirPath])
+          ok(!error.message.includes(host), `${path}: ${error.message}`);
         assert.doesNotMatch(error.message, /\n/);
       }
     },
@@ -67,7 +81,7 @@ export const ERROR_CASES: readonly ConformanceCase[] = [
       await mend?.();
       await t.alloc.build();
       await t.task("web");
-      assert.ok((await t.alloc.stat("web/local")).IsDir);
+      ok((await t.alloc.stat("web/local")).IsDir);
     },
   },
   {
@@ -81,7 +95,7 @@ export const ERROR_CASES: readonly ConformanceCase[] = [
         const error = await failureOf(() => t.task("job"), "a task on a read-only disk");
         assert.match(`${error.code} ${error.message} ${String(error.cause)}`, /EROFS|EACCES|EPERM|read-only/i);
         assert.equal((await t.alloc.stat("web/local/f")).Size, 4);
-        assert.ok(!(await t.alloc.list("/")).some((entry) => entry.Name === "job"), "half a task stays");
+        ok(!(await t.alloc.list("/")).some((entry) => entry.Name === "job"), "half a task stays");
       } finally {
         await mend?.();
       }

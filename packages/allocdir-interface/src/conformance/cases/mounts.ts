@@ -6,6 +6,7 @@ import type { Mounter } from "../../mounter.ts";
 import { currentUser, mountsBelow } from "../bench.ts";
 import type { CaseBench, ConformanceCase } from "../case.ts";
 import { refused } from "../expect.ts";
+import { ok } from "../ok.ts";
 
 const MEBIBYTE = 1024 * 1024;
 const TMPFS = 0x01021994;
@@ -36,7 +37,7 @@ const view = (
   task: ReturnType<CaseBench["alloc"]["newTaskDir"]>,
 ): { dir: string; alloc: string; secrets: string } => {
   const { mountsTaskDir: dir, mountsAllocDir: alloc, mountsSecretsDir: secrets } = task;
-  assert.ok(
+  ok(
     dir !== undefined && alloc !== undefined && secrets !== undefined,
     "a layout with isolation unveil tells its view",
   );
@@ -91,7 +92,7 @@ export const MOUNT_CASES: readonly ConformanceCase[] = [
     needs: ["tmpfsSecrets"],
     async run(t) {
       const task = t.alloc.getTaskDir("web");
-      assert.ok(task);
+      ok(task);
       await t.hands.write("web/secrets/token", "s3cr3t");
       await t.hands.remove("web/secrets/.nomad-mount");
       await task.makeSecretsDirs();
@@ -121,7 +122,7 @@ export const MOUNT_CASES: readonly ConformanceCase[] = [
     needs: ["tmpfsSecrets"],
     async run(t) {
       const task = t.alloc.getTaskDir("web");
-      assert.ok(task);
+      ok(task);
       const mounter = createSystemMounter();
       await mounter.mountTmpfs(task.secretsDir, 1);
       await mounter.mountTmpfs(task.secretsDir, 1);
@@ -170,12 +171,12 @@ export const MOUNT_CASES: readonly ConformanceCase[] = [
     needs: ["bindMounts"],
     async run(t) {
       const task = t.alloc.getTaskDir("web");
-      assert.ok(task);
+      ok(task);
       const target = join(task.localDir, "bound");
       mkdirSync(target);
       const mounter = createSystemMounter();
       await mounter.bind(t.outside, target);
-      assert.ok(existsSync(join(target, "canary")));
+      ok(existsSync(join(target, "canary")));
       await t.alloc.destroy();
       assert.equal(readFileSync(join(t.outside, "canary"), "utf8"), "outside");
       assert.deepEqual(await t.leftovers(), []);
@@ -285,7 +286,7 @@ export const MOUNT_CASES: readonly ConformanceCase[] = [
         }
         await assert.rejects(work, `step ${failing}`);
         assert.deepEqual(mountsBelow(task.mountsTaskDir ?? ""), [], `step ${failing}: mounts of the view stay`);
-        assert.ok(!existsSync(task.mountsTaskDir ?? ""), `step ${failing}: the view stays`);
+        ok(!existsSync(task.mountsTaskDir ?? ""), `step ${failing}: the view stays`);
         await place.alloc.destroy();
         assert.deepEqual(await t.leftovers(), []);
       }
@@ -301,7 +302,7 @@ export const MOUNT_CASES: readonly ConformanceCase[] = [
       await task.unmount();
       await task.unmount();
       assert.deepEqual(mountsBelow(task.mountsTaskDir ?? ""), []);
-      assert.ok(!existsSync(task.mountsTaskDir ?? ""));
+      ok(!existsSync(task.mountsTaskDir ?? ""));
       assert.equal((await t.alloc.stat("job/local/f")).Size, 4);
       await unveiled(t, "job");
       assert.equal(readFileSync(join(view(t, task).dir, "local/f"), "utf8"), "kept");

@@ -3,6 +3,7 @@ import type { AllocDirSubject, AllocDirUnderTest } from "../subject.ts";
 import type { CaseBench, ConformanceCase } from "../case.ts";
 import { drain, refused } from "../expect.ts";
 import { snapshotOf } from "./snapshot.ts";
+import { ok } from "../ok.ts";
 
 const text = async (place: AllocDirUnderTest, path: string): Promise<string> =>
   (await drain(await place.alloc.readAt(path, 0))).toString();
@@ -119,7 +120,7 @@ export const MOVE_CASES: readonly ConformanceCase[] = [
       assert.deepEqual(report.moved, []);
       assert.deepEqual(report.skipped.map((one) => one.path).sort(), ["alloc/data", "web/local"]);
       assert.deepEqual(await t.alloc.list("web/local"), []);
-      assert.ok((await t.alloc.stat("alloc/data")).IsDir);
+      ok((await t.alloc.stat("alloc/data")).IsDir);
       assert.equal(await before.hands.read("web/secrets/token"), "web/secrets/token");
     },
   },

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { isAbsolute, join } from "node:path";
 import type { ConformanceCase } from "../case.ts";
 import { refused } from "../expect.ts";
+import { ok } from "../ok.ts";
 
 const names = async (
   t: { alloc: { list(path: string): Promise<{ Name: string }[]> } },
@@ -31,7 +32,7 @@ export const NAME_CASES: readonly ConformanceCase[] = [
     async run(t) {
       const { alloc } = t;
       const before = [alloc.allocDirPath, alloc.shareDirPath, alloc.allocId];
-      assert.ok(isAbsolute(alloc.allocDirPath) && alloc.allocDirPath.endsWith(alloc.allocId));
+      ok(isAbsolute(alloc.allocDirPath) && alloc.allocDirPath.endsWith(alloc.allocId));
       assert.equal(alloc.shareDirPath, join(alloc.allocDirPath, "alloc"));
       assert.equal(alloc.allocId, t.ctx.allocId);
       await alloc.build();
@@ -44,7 +45,7 @@ export const NAME_CASES: readonly ConformanceCase[] = [
     title: "a task knows its folders, inside its own one, and the shared ones",
     async run(t) {
       const dir = t.alloc.getTaskDir("web");
-      assert.ok(dir !== undefined);
+      ok(dir !== undefined);
       assert.deepEqual(
         [dir.name, dir.allocDir, dir.sharedAllocDir, dir.logDir],
         ["web", t.alloc.allocDirPath, t.alloc.shareDirPath, join(t.alloc.shareDirPath, "logs")],
@@ -53,7 +54,7 @@ export const NAME_CASES: readonly ConformanceCase[] = [
         [dir.localDir, dir.secretsDir, dir.privateDir, dir.tmpDir, dir.sharedTaskDir],
         ["local", "secrets", "private", "tmp", "alloc"].map((name) => join(dir.dir, name)),
       );
-      assert.ok(isAbsolute(dir.dir));
+      ok(isAbsolute(dir.dir));
     },
   },
   {
@@ -113,7 +114,7 @@ export const NAME_CASES: readonly ConformanceCase[] = [
         assert.equal((await t.alloc.stat(`${name}/local/f`)).Size, Buffer.byteLength(name));
       }
       const listed = await names(t, "/");
-      for (const name of odd) assert.ok(listed.includes(name), `${name} is not listed`);
+      for (const name of odd) ok(listed.includes(name), `${name} is not listed`);
     },
   },
   {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { CaseBench, ConformanceCase, Need } from "../case.ts";
 import type { AllocDirReason } from "../../alloc-dir-error.ts";
 import { drain, failureOf, refused } from "../expect.ts";
+import { ok } from "../ok.ts";
 
 const soon = (): AbortSignal => AbortSignal.timeout(2_000);
 
@@ -24,7 +25,7 @@ async function refusedBy(
   for (const [name, ask] of Object.entries(asks(t, path))) {
     if (o.but?.includes(name)) continue;
     const error = await refused(ask, reason, `${name} of ${JSON.stringify(path.slice(0, 60))}`);
-    assert.ok(!error.message.includes(t.alloc.allocDirPath), `${name}: the message names the host's path`);
+    ok(!error.message.includes(t.alloc.allocDirPath), `${name}: the message names the host's path`);
   }
 }
 
@@ -55,8 +56,8 @@ const closed = (kind: "secrets" | "private"): ConformanceCase => ({
     await t.hands.write(`web/${kind}/token`, "s3cr3t");
     await t.hands.mkdir(`web/${kind}/deep`);
     await t.hands.write(`web/${kind}/deep/token`, "s3cr3t");
-    assert.ok((await t.alloc.list("web")).some((entry) => entry.Name === kind));
-    assert.ok((await t.alloc.stat(`web/${kind}`)).IsDir);
+    ok((await t.alloc.list("web")).some((entry) => entry.Name === kind));
+    ok((await t.alloc.stat(`web/${kind}`)).IsDir);
     await refused(() => t.alloc.list(`web/${kind}`), reason, "list");
     for (const path of [
       `web/${kind}/token`,
@@ -88,7 +89,7 @@ const leak = (
       );
       assert.match(error.message, kind === "secrets" ? /secret/i : /private/i);
       const info = await t.alloc.stat(path).catch((reason: unknown) => reason);
-      assert.ok(info instanceof Error, `stat of ${path} answered`);
+      ok(info instanceof Error, `stat of ${path} answered`);
     }
   },
 });
@@ -160,7 +161,7 @@ export const PATH_CASES: readonly ConformanceCase[] = [
     async run(t) {
       await refusedBy(t, "a/".repeat(2_100), "BAD_PATH");
       const error = await failureOf(() => t.alloc.stat(`web/local/${"x".repeat(300)}`), "a long name");
-      assert.ok(!error.message.includes(t.alloc.allocDirPath));
+      ok(!error.message.includes(t.alloc.allocDirPath));
     },
   },
   leads(

@@ -5,6 +5,7 @@ import type { AllocDir } from "../../types.ts";
 import type { ConformanceCase } from "../case.ts";
 import { failureOf, refused } from "../expect.ts";
 import { readTar, type TarEntry } from "../read-tar.ts";
+import { ok } from "../ok.ts";
 
 /** A stream that keeps everything. */
 function keeper(): { out: Writable; bytes: () => Buffer } {
@@ -22,7 +23,7 @@ function keeper(): { out: Writable; bytes: () => Buffer } {
 export async function snapshotOf(alloc: AllocDir): Promise<{ entries: TarEntry[]; report: SnapshotReport }> {
   const { out, bytes } = keeper();
   const report = await alloc.snapshot(out);
-  assert.ok(out.writableFinished, "the stream was not ended");
+  ok(out.writableFinished, "the stream was not ended");
   return { entries: readTar(bytes()), report };
 }
 
@@ -82,7 +83,7 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
       await t.hands.chmod("web/local/a/b/f", 0o750);
       await t.hands.touch("web/local/a/b/f", 1_600_000_000_000);
       const { entries } = await snapshotOf(t.alloc);
-      assert.ok(by(entries, "alloc/data/big").data.equals(data));
+      ok(by(entries, "alloc/data/big").data.equals(data));
       assert.deepEqual([by(entries, "web/local/empty").type, by(entries, "web/local/empty").size], ["0", 0]);
       assert.equal(by(entries, "web/local/a").type, "5");
       const deep = by(entries, "web/local/a/b/f");
@@ -102,7 +103,7 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
       assert.deepEqual([by(entries, "web/local/a").type, by(entries, "web/local/a").linkname], ["2", "/etc/passwd"]);
       assert.equal(by(entries, "web/local/b").linkname, "../secrets/token");
       assert.equal(by(entries, "alloc/data/dir").linkname, t.outside);
-      assert.ok(!entries.some((entry) => entry.data.includes("outside") || entry.name.includes("canary")));
+      ok(!entries.some((entry) => entry.data.includes("outside") || entry.name.includes("canary")));
     },
   },
   {
@@ -139,8 +140,8 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
       await t.hands.remove("web/local");
       await t.hands.symlink("secrets", "web/local");
       const { entries } = await snapshotOf(t.alloc);
-      assert.ok(!entries.some((entry) => entry.data.includes("outside") || entry.data.includes("s3cr3t")));
-      assert.ok(!entries.some((entry) => entry.name.includes("canary") || entry.name.includes("token")));
+      ok(!entries.some((entry) => entry.data.includes("outside") || entry.data.includes("s3cr3t")));
+      ok(!entries.some((entry) => entry.name.includes("canary") || entry.name.includes("token")));
     },
   },
   {
@@ -151,7 +152,7 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
       await t.hands.write("web/secrets/token", "s3cr3t");
       await t.hands.link("web/secrets/token", "web/local/leak");
       const { entries } = await snapshotOf(t.alloc);
-      assert.ok(!entries.some((entry) => entry.data.includes("s3cr3t")));
+      ok(!entries.some((entry) => entry.data.includes("s3cr3t")));
     },
   },
   {
@@ -208,7 +209,7 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
           .snapshot(out)
           .catch((reason: unknown) => assert.match(String((reason as { code?: string }).code), /^ERR_OUTRIDER_/));
         const entries = readTar(bytes());
-        assert.ok(entries.length > 1 && entries[0]?.name === "alloc/data");
+        ok(entries.length > 1 && entries[0]?.name === "alloc/data");
       } finally {
         over = true;
         await churn;
@@ -233,8 +234,8 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
       });
       out.on("error", () => undefined);
       await assert.rejects(t.within(t.alloc.snapshot(out, { signal: stop.signal }), "snapshot"), reason);
-      assert.ok(!out.writableFinished && got < 4 * 1024 * 1024, "the archive was ended");
-      assert.ok(out.destroyed);
+      ok(!out.writableFinished && got < 4 * 1024 * 1024, "the archive was ended");
+      ok(out.destroyed);
     },
   },
   {
@@ -254,9 +255,9 @@ export const SNAPSHOT_CASES: readonly ConformanceCase[] = [
       const failed = failureOf(() => t.alloc.snapshot(out), "snapshot");
       await t.until(() => got > 0, "the first piece");
       t.alloc.newTaskDir({ name: "job" });
-      assert.ok(t.alloc.getTaskDir("web"));
+      ok(t.alloc.getTaskDir("web"));
       await t.within(t.alloc.list("web"), "list", 2_000);
-      assert.ok(got < 8 * 1024 * 1024, "there is no back-pressure");
+      ok(got < 8 * 1024 * 1024, "there is no back-pressure");
       await t.within(t.alloc.destroy(), "destroy", 5_000);
       assert.equal((await t.within(failed, "the snapshot's end", 5_000)).code, "ERR_OUTRIDER_ALLOCDIR_DESTROYED");
       assert.deepEqual(await t.leftovers(), []);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { FileChange } from "../../alloc-dir-fs.ts";
 import type { CaseBench, ConformanceCase } from "../case.ts";
 import { failureOf, refused } from "../expect.ts";
+import { ok } from "../ok.ts";
 
 /** Polls of an implementation happen at most so far apart, in ms of its clock. */
 const POLL_MS = 250;
@@ -82,11 +83,11 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
       for (const path of ["web/local/f", "web/local/a/b/c"]) {
         const w = waiting(t, path);
         await t.pause(POLL_MS * 2);
-        assert.ok(!w.isOver(), "the wait ended early");
+        ok(!w.isOver(), "the wait ended early");
         const parent = path.slice(0, path.lastIndexOf("/"));
         await t.hands.mkdir(parent);
         await t.pause(POLL_MS * 2);
-        assert.ok(!w.isOver(), "the wait ended with a parent");
+        ok(!w.isOver(), "the wait ended with a parent");
         await t.hands.write(path, "x");
         assert.equal(await t.within(w.done, "wait", 2_000), undefined);
       }
@@ -124,7 +125,7 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
       await t.hands.symlink("later", "web/local/link");
       const w = waiting(t, "web/local/link");
       await t.pause(POLL_MS * 2);
-      assert.ok(!w.isOver());
+      ok(!w.isOver());
       await t.hands.write("web/local/later", "x");
       assert.equal(await t.within(w.done, "wait", 2_000), undefined);
     },
@@ -165,7 +166,7 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
     await t.until(() => w.seen.includes("truncated"), "truncated");
     await t.hands.append("web/local/f", "x");
     await t.until(() => w.seen.at(-1) === "modified", "modified");
-    assert.ok(!w.isOver());
+    ok(!w.isOver());
   }),
   watched("deletion", "deletion is told, and is the end", async (t, w) => {
     await t.hands.remove("web/local/f");
@@ -185,9 +186,7 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
       await t.hands.rename("web/local", "web/aside");
       await t.hands.write("web/local", "now a file");
       const error = await endOf(t, w);
-      assert.ok(
-        w.seen.at(-1) === "deleted" || (error as { code?: string }).code === "ERR_OUTRIDER_ALLOCDIR_NOT_DIRECTORY",
-      );
+      ok(w.seen.at(-1) === "deleted" || (error as { code?: string }).code === "ERR_OUTRIDER_ALLOCDIR_NOT_DIRECTORY");
       assert.equal((await t.alloc.stat("web/local")).Size, 10);
     },
   ),
@@ -198,8 +197,8 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
       await t.hands.remove("web/local/f");
       await t.hands.symlink("f", "web/local/f");
       const error = await endOf(t, w);
-      assert.ok(w.seen.at(-1) === "deleted" || (error as { code?: string }).code === "ERR_OUTRIDER_ALLOCDIR_LOOP");
-      assert.ok((await t.alloc.stat("web/local")).IsDir);
+      ok(w.seen.at(-1) === "deleted" || (error as { code?: string }).code === "ERR_OUTRIDER_ALLOCDIR_LOOP");
+      ok((await t.alloc.stat("web/local")).IsDir);
     },
     ["symlinks"],
   ),
@@ -210,9 +209,7 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
       await t.hands.rename("web/local", "web/aside");
       await t.hands.symlink(t.outside, "web/local");
       const error = await endOf(t, w);
-      assert.ok(
-        w.seen.at(-1) === "deleted" || (error as { code?: string }).code === "ERR_OUTRIDER_ALLOCDIR_PATH_ESCAPES",
-      );
+      ok(w.seen.at(-1) === "deleted" || (error as { code?: string }).code === "ERR_OUTRIDER_ALLOCDIR_PATH_ESCAPES");
     },
     ["symlinks"],
   ),
@@ -224,7 +221,7 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
   watched("destroy", "a destroy ends watches", async (t, w) => {
     await t.alloc.destroy();
     const error = await endOf(t, w);
-    assert.ok(w.seen.at(-1) === "deleted" || (error as { code?: string }).code === "ERR_OUTRIDER_ALLOCDIR_DESTROYED");
+    ok(w.seen.at(-1) === "deleted" || (error as { code?: string }).code === "ERR_OUTRIDER_ALLOCDIR_DESTROYED");
   }),
   {
     id: "changes/missing",
@@ -271,7 +268,7 @@ export const WATCH_CASES: readonly ConformanceCase[] = [
       await t.until(() => w.seen.length > 0 || w.isOver(), "the first event");
       w.stop(new Error("the case is over"));
       await w.ended;
-      assert.ok(w.seen.includes("truncated"), w.seen.join());
+      ok(w.seen.includes("truncated"), w.seen.join());
     },
   },
   {
