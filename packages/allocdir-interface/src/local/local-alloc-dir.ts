@@ -4,7 +4,7 @@ import { access, mkdir, readdir, rename, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Clock } from "@outrider/backoff";
 import { noopLogger, type Logger } from "@outrider/foundation";
-import { AllocDirError } from "../alloc-dir-error.ts";
+import { AllocDirError, systemError } from "../alloc-dir-error.ts";
 import type { Writable } from "node:stream";
 import type { AllocFileInfo, FileChange, FileReader, SnapshotReport } from "../alloc-dir-fs.ts";
 import { checkAllocId, checkTaskName } from "../names.ts";
@@ -26,7 +26,7 @@ import { buildTurns } from "./build-turns.ts";
 import { LocalFileApi } from "./file-api.ts";
 import type { DirAccess } from "./dir-access.ts";
 import { LocalTaskDir, type LocalContext } from "./local-task-dir.ts";
-import { makeDir } from "./make-dir.ts";
+import { madeOrNothing } from "./made-or-nothing.ts";
 import { nobody } from "./nobody.ts";
 import { removeTree } from "./remove-tree.ts";
 import { sweepMounts } from "./sweep-mounts.ts";
@@ -154,17 +154,19 @@ export class LocalAllocDir implements AllocDir {
     const owner = await this.#context.owner();
     const own = (await this.#context.access("")) ?? { mode: 0o755 };
     const shared = (await this.#context.access("alloc")) ?? { mode: 0o777, owner };
-    try {
-      await makeDir(this.allocDirPath, own.mode, own.owner, "");
-    } catch (reason) {
-      if ((reason as NodeJS.ErrnoException).code !== "ENOENT") throw reason;
-      await mkdir(this.#root, { recursive: true });
-      await makeDir(this.allocDirPath, own.mode, own.owner, "");
-    }
-    for (const name of ["alloc", "alloc/logs", "alloc/tmp", "alloc/data"]) {
-      const { mode, owner: whose } = name === "alloc" ? shared : { mode: 0o777, owner };
-      await makeDir(join(this.allocDirPath, name), mode, whose, name);
-    }
+    await madeOrNothing("", async (make) => {
+      try {
+        await make(this.allocDirPath, own.mode, own.owner, "");
+      } catch (reason) {
+        if ((reason as NodeJS.ErrnoException).code !== "ENOENT") throw reason;
+        await mkdir(this.#root, { recursive: true });
+        await make(this.allocDirPath, own.mode, own.owner, "");
+      }
+      for (const name of ["alloc", "alloc/logs", "alloc/tmp", "alloc/data"]) {
+        const { mode, owner: whose } = name === "alloc" ? shared : { mode: 0o777, owner };
+        await make(join(this.allocDirPath, name), mode, whose, name);
+      }
+    });
     if (this.#ended.signal.aborted) this.#ended = endController();
     this.#state = "built";
   }
@@ -204,8 +206,12 @@ export class LocalAllocDir implements AllocDir {
       await this.#extras.release?.();
       if (!this.#swept) await this.#sweepMounts();
       const { places } = this.#extras;
-      for (const task of places?.found() ?? []) await this.#delete(...this.#placeOf(task));
-      await this.#delete(this.#root, basename(this.allocDirPath));
+      try {
+        for (const task of places?.found() ?? []) await this.#delete(...this.#placeOf(task));
+        await this.#delete(this.#root, basename(this.allocDirPath));
+      } catch (cause) {
+        throw systemError(cause, "");
+      }
       this.#state = "destroyed";
     });
   }

@@ -5,7 +5,8 @@ import type { Mounter } from "../mounter.ts";
 import type { Isolation, TaskDir, TaskDirOptions } from "../types.ts";
 import { buildTurns } from "./build-turns.ts";
 import type { DirAccess } from "./dir-access.ts";
-import { makeDir, setDir } from "./make-dir.ts";
+import { madeOrNothing, type Make } from "./made-or-nothing.ts";
+import { setDir } from "./make-dir.ts";
 import type { Owner } from "./nobody.ts";
 
 /** What a task directory shares with its allocation. */
@@ -68,13 +69,26 @@ export class LocalTaskDir implements TaskDir {
   async #build(): Promise<void> {
     const owner = await this.#context.owner();
     const own = (await this.#context.access(this.name)) ?? { mode: 0o777, owner };
-    await makeDir(this.dir, own.mode, own.owner, this.name);
-    await makeDir(this.localDir, 0o777, owner, `${this.name}/local`);
-    await makeDir(this.tmpDir, 0o1777, owner, `${this.name}/tmp`);
-    await this.makeSecretsDirs();
+    await this.#whole(async (make) => {
+      await make(this.dir, own.mode, own.owner, this.name);
+      await make(this.localDir, 0o777, owner, `${this.name}/local`);
+      await make(this.tmpDir, 0o1777, owner, `${this.name}/tmp`);
+      await this.#makeSecretsDirs(make);
+    });
   }
 
-  async makeSecretsDirs(): Promise<void> {
+  makeSecretsDirs(): Promise<void> {
+    return this.#whole((make) => this.#makeSecretsDirs(make));
+  }
+
+  /** All of it, or nothing that was not there before. */
+  #whole(work: (make: Make) => Promise<void>): Promise<void> {
+    return madeOrNothing(this.name, work, async (path) => {
+      if (this.#context.asRoot && isMounted(path)) await this.#context.mounter.unmount(path);
+    });
+  }
+
+  async #makeSecretsDirs(make: Make): Promise<void> {
     const { asRoot, mounter } = this.#context;
     for (const [dir, sizeMB, word] of [
       [this.secretsDir, this.#secretsMB, "secrets"],
@@ -82,7 +96,7 @@ export class LocalTaskDir implements TaskDir {
     ] as const) {
       if (asRoot && isMounted(dir)) continue;
       const owner = await this.#context.owner();
-      await makeDir(dir, 0o777, undefined, `${this.name}/${word}`);
+      await make(dir, 0o777, undefined, `${this.name}/${word}`);
       if (!asRoot) continue;
       this.#context.onMount();
       await mounter.mountTmpfs(dir, sizeMB);

@@ -1,11 +1,12 @@
 import { closeSync, constants, fchmodSync, fchownSync, openSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { mkdir, rmdir } from "node:fs/promises";
 import { AllocDirError } from "../alloc-dir-error.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 
 /**
  * Makes one directory and gives it mode and owner whatever the umask is; an existing one keeps its content. Never acts through a link.
+ * Gives whether it was not there before.
  *
  * Only what writes to the disk goes through the thread pool; the rest takes some microseconds, less than the way there.
  */
@@ -14,13 +15,21 @@ export async function makeDir(
   mode: number,
   owner: { readonly uid: number; readonly gid: number } | undefined,
   shown: string,
-): Promise<void> {
+): Promise<boolean> {
+  let made = true;
   try {
     await mkdir(path, { mode });
   } catch (reason) {
     if ((reason as NodeJS.ErrnoException).code !== "EEXIST") throw reason;
+    made = false;
   }
-  setDir(path, mode, owner, shown);
+  try {
+    setDir(path, mode, owner, shown);
+  } catch (reason) {
+    if (made) await rmdir(path).catch(() => undefined);
+    throw reason;
+  }
+  return made;
 }
 
 /** Gives an existing directory mode and owner. */

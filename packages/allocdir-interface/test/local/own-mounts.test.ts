@@ -96,7 +96,7 @@ describe("destroying", () => {
     await using t = await tempAlloc();
     renameSync(t.root, `${t.root}-aside`);
     writeFileSync(t.root, "");
-    await expect(t.alloc.destroy()).rejects.toThrow("ENOTDIR");
+    await expect(t.alloc.destroy()).rejects.toMatchObject({ code: "ERR_OUTRIDER_ALLOCDIR_NOT_DIRECTORY" });
     rmSync(t.root);
     renameSync(`${t.root}-aside`, t.root);
     await t.alloc.destroy();
