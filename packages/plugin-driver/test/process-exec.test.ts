@@ -49,13 +49,13 @@ describe("a command beside a task", () => {
   });
 
   it("loses nothing to a slow reader", async () => {
-    const run = execProcessStreaming(place(), { command: ["/usr/bin/seq", "200000"], tty: false }, typed(), forever());
+    const run = execProcessStreaming(place(), { command: ["/usr/bin/seq", "1000000"], tty: false }, typed(), forever());
     let out = "";
     for await (const { stdout } of run) {
       out += Buffer.from(stdout?.data ?? []).toString();
-      if (out.length < 200_000) await new Promise((resolve) => setTimeout(resolve, 2));
+      if (out.length < 300_000) await new Promise((resolve) => setTimeout(resolve, 60));
     }
-    expect(out.split("\n").length).toBe(200_001);
+    expect(out.split("\n").length).toBe(1_000_001);
   });
 
   it("does not mind input that nobody reads, and dies with it when it breaks off", async () => {

@@ -1,0 +1,163 @@
+/** Corners that ordinary use does not reach. */
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "@outrider/backoff";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { decodeMsgpack, type HclSpec, schema } from "../src/index.ts";
+import { connectPlugin, decodeConfig, encodeConfig } from "../src/host/index.ts";
+import { processIdentity } from "../src/process/process-identity.ts";
+import { recoverProcess, spawnProcess } from "../src/serve/index.ts";
+import { processStats } from "../src/serve/process-stats.ts";
+import { connected } from "./support/pair.ts";
+import { MemoryDriver, taskConfig } from "./support/memory-driver.ts";
+
+const forever = (): AbortSignal => new AbortController().signal;
+const messageOf = (run: () => unknown): string => {
+  try {
+    run();
+    return "";
+  } catch (reason) {
+    return (reason as Error).message;
+  }
+};
+
+describe("a configuration", () => {
+  const attr = (type: string): HclSpec => ({
+    kind: "object",
+    attributes: { a: { kind: "attr", name: "a", type, required: false } },
+  });
+
+  it("is refused where a block, a type or a value is none", () => {
+    const spec = schema.object({ a: schema.string() }).spec();
+    expect(messageOf(() => decodeConfig(spec, [null]))).toBe("config: an object is required, but have null");
+    expect(messageOf(() => decodeConfig(spec, [[]]))).toBe("config: an object is required, but have a list");
+    expect(messageOf(() => decodeConfig(spec, "x"))).toBe("config: an object is required, but have a string");
+    expect(messageOf(() => decodeConfig(attr("list("), { a: 1 }))).toContain(`the schema's type "list(" is none`);
+    expect(messageOf(() => decodeConfig(attr("any"), { a: Symbol("s") }))).toMatch(/^config\.a: /);
+  });
+
+  it("counts labelled blocks of null as none, and those in a list one by one", () => {
+    const spec = schema.object({ m: schema.blockMap("label", { n: schema.number() }) }).spec();
+    const read = (value: unknown): unknown => decodeMsgpack(encodeConfig(spec, { m: value }));
+    expect(read({ a: null, b: { n: 1 } })).toEqual({ m: { b: { n: 1 } } });
+    expect(read({ a: [{ n: 2 }] })).toEqual({ m: { a: { n: 2 } } });
+    expect(messageOf(() => read({ a: [{ n: 2 }, { n: 3 }] }))).toContain("is given twice");
+  });
+
+  it("keeps whole numbers of any size, and fractions as the text they travel in", () => {
+    const block = schema.object({ big: schema.bigint().default(7n), small: schema.bigint() });
+    const bytes = encodeConfig(block.spec(), { small: 2n ** 60n });
+    expect(block.read(decodeMsgpack(bytes))).toEqual({ big: 7n, small: 2n ** 60n });
+    expect(decodeMsgpack(encodeConfig(attr("any"), { a: 0.1 }))).toEqual({ a: "0.1" });
+    expect(messageOf(() => block.read({ big: 1n, small: 1.5 }))).toBe(
+      "config.small: a whole number is required, but have 1.5",
+    );
+  });
+
+  it("has a few functions", () => {
+    const value = (text: string): unknown =>
+      (decodeMsgpack(encodeConfig(attr("any"), { a: `\${${text}}` })) as { a: unknown }).a;
+    expect(value("int(3.7)")).toBe(3);
+    expect(value("int(-0.5)")).toBe(0);
+    expect(value("reverse([1, 2])")).toEqual([2, 1]);
+    expect(value('reverse("ab")')).toEqual("ba");
+    expect(value('jsondecode(jsonencode({a = [1, "x"]}))')).toEqual({ a: [1, "x"] });
+  });
+
+  it("bounds lists of blocks only where it is told to", () => {
+    const free = schema.object({ b: schema.blockList({ n: schema.number() }) });
+    expect(free.read(decodeMsgpack(encodeConfig(free.spec(), { b: [{ n: 1 }, { n: 2 }] })))).toEqual({
+      b: [{ n: 1 }, { n: 2 }],
+    });
+    const bound = schema.object({ b: schema.blockList({ n: schema.number() }, { min: 1, max: 2 }) });
+    expect(messageOf(() => encodeConfig(bound.spec(), {}))).toContain("at least 1 blocks are required, but have 0");
+    expect(messageOf(() => encodeConfig(bound.spec(), { b: [{}, {}, {}] }))).toContain("at most 2 blocks");
+  });
+});
+
+describe("a task that is one process", () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "opx-"));
+    mkdirSync(join(folder, "web"));
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+  const config = () => taskConfig({ allocDir: folder, env: { PATH: "/usr/bin:/bin" } });
+  const sh = (script: string) => spawnProcess(config(), { command: "/bin/sh", args: ["-c", script] });
+
+  it("is killed when it does not heed its signal in time", async () => {
+    const task = await sh("trap '' TERM; echo >deaf; while :; do sleep 0.05; done");
+    const wait = task.wait(forever());
+    await task.stop(50, "SIGTERM");
+    expect(await wait).toMatchObject({ exitCode: 137, signal: 9 });
+    await task.stop(0, "");
+    const samples = task.stats?.(10, forever());
+    for await (const sample of samples ?? []) expect(sample).toBeUndefined();
+    await task.destroy?.();
+  });
+
+  it("is not taken for ended by half a record, and without a process it is lost", async () => {
+    const record = join(folder, "record");
+    writeFileSync(record, "1");
+    const state = { record };
+    const lost = await recoverProcess({ config: config(), state, process: undefined, alive: false });
+    expect(lost.pid).toBeUndefined();
+    expect(lost.attributes?.()).toEqual({ pid: "" });
+    expect(await lost.wait(forever())).toMatchObject({ exitCode: -1 });
+    await lost.signal?.("SIGHUP");
+    for await (const sample of lost.stats?.(10, forever()) ?? []) expect(sample).toBeUndefined();
+    writeFileSync(record, "130\n");
+    const ended = await recoverProcess({ config: config(), state, process: undefined, alive: false });
+    expect(await ended.wait(forever())).toEqual({ exitCode: 130, signal: 2, oomKilled: false });
+  });
+
+  it("tells its usage until it ends", async () => {
+    const child = spawn("/bin/sleep", ["60"], { stdio: "ignore" });
+    const identity = processIdentity(child.pid as number);
+    if (identity === undefined) throw new Error("there is no such process");
+    const seen: unknown[] = [];
+    for await (const sample of processStats(identity, 100, forever(), systemClock)) {
+      seen.push(sample);
+      child.kill("SIGKILL");
+    }
+    expect(seen.length).toBeGreaterThan(0);
+  });
+});
+
+describe("host and plugin", () => {
+  it("say so when nobody listens at a TCP address", async () => {
+    const reattach = { protocol: "grpc", network: "tcp", address: "127.0.0.1:1" } as const;
+    await expect(connectPlugin({ reattach })).rejects.toMatchObject({
+      code: "ERR_OUTRIDER_PLUGIN_START",
+      kind: "connect",
+    });
+  });
+
+  it("keep a fingerprint open whose driver throws something odd, and take an interval of 0 for a second", async () => {
+    const driver = new MemoryDriver();
+    const intervals: number[] = [];
+    const { taskStats } = driver;
+    Object.assign(driver, {
+      fingerprint: () => ({
+        [Symbol.asyncIterator]: () => ({
+          // oxlint-disable-next-line typescript/prefer-promise-reject-errors
+          next: () => Promise.reject("no error at all"),
+        }),
+      }),
+      taskStats: (id: string, ms: number, signal: AbortSignal) => {
+        intervals.push(ms);
+        return taskStats.call(driver, id, ms, signal);
+      },
+    });
+    await using pair = await connected(driver);
+    for await (const print of pair.client.fingerprint(forever())) {
+      expect(print).toMatchObject({ health: "unhealthy", error: "no error at all" });
+      break;
+    }
+    await pair.client.startTask(taskConfig());
+    for await (const _ of pair.client.taskStats(taskConfig().id, 0, forever())) break;
+    expect(intervals).toEqual([1_000]);
+  });
+});
