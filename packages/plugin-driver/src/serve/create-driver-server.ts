@@ -1,8 +1,11 @@
 /** A driver behind a unix socket: the whole of a plugin but for the handshake. */
-import type { Server as NetServer } from "node:net";
+import { chmod, unlink } from "node:fs/promises";
+import { createServer, type Server as NetServer, type Socket } from "node:net";
 import type { Clock } from "@outrider/backoff";
 import type { Logger } from "@outrider/foundation";
 import type { DriverPlugin } from "../contract/driver.ts";
+import { PluginStartError } from "../contract/errors.ts";
+import { checkSocketPath } from "../wire/socket-path.ts";
 
 /** Certificates of a server that speaks mutual TLS, in PEM. @internal */
 export interface ServerTls {
@@ -27,6 +30,8 @@ export interface DriverServerOptions {
   readonly guardFifos?: boolean;
   readonly logger?: Logger;
   readonly clock?: Clock;
+  /** Called when hosts can connect; they are answered as soon as what speaks gRPC is loaded. @internal */
+  readonly onListening?: () => void;
   /** TLS that only the holder of one certificate gets through. @internal */
   readonly tls?: ServerTls;
 }
@@ -45,6 +50,33 @@ export interface DriverServer extends AsyncDisposable {
  * @public
  */
 export async function createDriverServer(driver: DriverPlugin, o: DriverServerOptions): Promise<DriverServer> {
-  // What speaks gRPC is loaded by the first server: a driver behind a carrier of its own does without it.
-  return (await import("./grpc-server.ts")).serveGrpc(driver, o);
+  const { socketPath } = o;
+  if ((socketPath === undefined) === (o.listener === undefined)) {
+    throw new PluginStartError("socket-path", "exactly one of socketPath and listener is needed");
+  }
+  if (socketPath !== undefined) checkSocketPath(socketPath);
+  const listener = o.listener ?? createServer();
+  const early: Socket[] = [];
+  const keep = (socket: Socket): void => void early.push(socket.on("error", () => undefined));
+  listener.on("connection", keep);
+  if (socketPath !== undefined) {
+    await unlink(socketPath).catch(() => undefined);
+    await listen(listener, socketPath);
+    await chmod(socketPath, 0o600);
+  }
+  o.onListening?.();
+  // Only now, since it takes longer than all the rest. A driver behind a carrier of its own does without it.
+  const { serveGrpc } = await import("./grpc-server.ts");
+  listener.off("connection", keep);
+  return serveGrpc(driver, { ...o, listener }, early);
+}
+
+function listen(listener: NetServer, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    listener.once("error", reject);
+    listener.listen(path, () => {
+      listener.off("error", reject);
+      resolve();
+    });
+  });
 }

@@ -1,13 +1,10 @@
 /** The gRPC server of a driver and its connections. */
-import { chmod, unlink } from "node:fs/promises";
-import { createServer, type Server as NetServer, type Socket } from "node:net";
+import type { Server as NetServer, Socket } from "node:net";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { systemClock, type Clock } from "@outrider/backoff";
 import type { DriverPlugin } from "../contract/driver.ts";
-import { PluginStartError } from "../contract/errors.ts";
 import { BasePlugin } from "../gen/base_pb.js";
 import { Driver } from "../gen/driver_pb.js";
-import { checkSocketPath } from "../wire/socket-path.ts";
 import { baseMethods } from "./base-service.ts";
 import type { DriverServer, DriverServerOptions, ServerTls } from "./create-driver-server.ts";
 import { driverMethods } from "./driver-service.ts";
@@ -35,13 +32,13 @@ function buildServer(driver: DriverPlugin, o: DriverServerOptions, onShutdown: (
   return server;
 }
 
-/** See `create-driver-server.ts`. */
-export async function serveGrpc(driver: DriverPlugin, o: DriverServerOptions): Promise<DriverServer> {
-  const { socketPath } = o;
-  if ((socketPath === undefined) === (o.listener === undefined)) {
-    throw new PluginStartError("socket-path", "exactly one of socketPath and listener is needed");
-  }
-  if (socketPath !== undefined) checkSocketPath(socketPath);
+/** See `create-driver-server.ts`. `early` are connections that came before this was loaded; Node hands on what they sent meanwhile. */
+export function serveGrpc(
+  driver: DriverPlugin,
+  o: DriverServerOptions & { readonly listener: NetServer },
+  early: readonly Socket[],
+): DriverServer {
+  const { socketPath, listener } = o;
   const sockets = new Set<Socket>();
   let closing: Promise<void> | undefined;
   const clock = o.clock ?? systemClock;
@@ -53,7 +50,6 @@ export async function serveGrpc(driver: DriverPlugin, o: DriverServerOptions): P
   };
   const server = buildServer(driver, o, () => void leave());
   const injector = server.createConnectionInjector(credentialsOf(o.tls));
-  const listener = o.listener ?? createServer();
   const accept = (socket: Socket): void => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
@@ -62,11 +58,7 @@ export async function serveGrpc(driver: DriverPlugin, o: DriverServerOptions): P
     injector.injectConnection(socket);
   };
   listener.on("connection", accept);
-  if (socketPath !== undefined) {
-    await unlink(socketPath).catch(() => undefined);
-    await listen(listener, socketPath);
-    await chmod(socketPath, 0o600);
-  }
+  for (const socket of early) accept(socket);
 
   function close(): Promise<void> {
     closing ??= (async () => {
@@ -99,14 +91,4 @@ async function closedAll(sockets: ReadonlySet<Socket>, ms: number, clock: Clock)
   const closed = [...sockets].map((socket) => new Promise((resolve) => socket.once("close", resolve)));
   await Promise.race([Promise.all(closed), limit]);
   clock.clearTimeout(timer);
-}
-
-function listen(listener: NetServer, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    listener.once("error", reject);
-    listener.listen(path, () => {
-      listener.off("error", reject);
-      resolve();
-    });
-  });
 }

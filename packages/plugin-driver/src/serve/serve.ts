@@ -136,7 +136,8 @@ export async function serve(driver: DriverPlugin, o: ServeOptions = {}): Promise
     if (ending) return;
     ending = true;
     await server?.close();
-    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+    // without a server yet nobody else removes it
+    rmSync(folder ?? path, { recursive: true, force: true });
     await pipes.flush(FLUSH_MS);
     host.exit(code);
   };
@@ -156,6 +157,12 @@ export async function serve(driver: DriverPlugin, o: ServeOptions = {}): Promise
     server = await createDriverServer(driver, {
       socketPath: path,
       onShutdown: () => void end(0),
+      onListening: () => {
+        if (versions !== undefined && !versions.split(",").includes(String(APP_VERSION))) {
+          logger.warn({ versions }, "the agent does not speak this driver's protocol version");
+        }
+        pipes.handshake(`1|${APP_VERSION}|unix|${path}|grpc|${certField}${wantsMux ? "|false" : ""}\n`);
+      },
       logger,
       clock,
       ...(tls === undefined ? {} : { tls }),
@@ -164,9 +171,5 @@ export async function serve(driver: DriverPlugin, o: ServeOptions = {}): Promise
     crash(reason);
     return forever;
   }
-  if (versions !== undefined && !versions.split(",").includes(String(APP_VERSION))) {
-    logger.warn({ versions }, "the agent does not speak this driver's protocol version");
-  }
-  pipes.handshake(`1|${APP_VERSION}|unix|${path}|grpc|${certField}${wantsMux ? "|false" : ""}\n`);
   return forever;
 }
