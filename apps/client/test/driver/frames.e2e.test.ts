@@ -34,7 +34,7 @@ beforeEach(async () => {
   aborted = [];
   produced = 0;
   received = [];
-  stop = await serveFrames(path, {
+  const server = await serveFrames(path, {
     calls: {
       echo: async (args) => args,
       fail: ([kind]) => Promise.reject(failures[kind as string] as Error),
@@ -69,6 +69,7 @@ beforeEach(async () => {
       },
     },
   });
+  stop = server.close;
   client = (await FrameClient.open(path, systemClock, 1_000)) as FrameClient;
 });
 afterEach(() => {

@@ -22,6 +22,11 @@ export class LogRegistry {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
   }
 
+  /** Nothing is collected. */
+  get isEmpty(): boolean {
+    return listNames(this.#folder).length === 0;
+  }
+
   async start(request: CollectRequest): Promise<void> {
     await this.#collector.start(request);
     this.#pool.replace(this.#path(request.key), JSON.stringify(request));

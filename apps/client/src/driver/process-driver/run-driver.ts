@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { loadNativeIo } from "../../logs/koffi-io.ts";
 import { agentCalls } from "./agent-services.ts";
 import { findCgroups } from "./cgroup-mounts.ts";
+import { leaveWhenUnused } from "./leave-when-unused.ts";
 import { type LogLevel, openDriverLog } from "./driver-log.ts";
 import { closeForeignDescriptors } from "./foreign-descriptors.ts";
 import { findHostTools } from "./host-tools.ts";
@@ -77,16 +78,26 @@ export async function runDriver({ dataDir, build, logLevel }: DriverArguments): 
     leaving = true;
     logger.info("driver process ends; tasks live on");
     supervisor.close();
-    stopServing();
+    server.close();
+    stopLooking();
     // answers that were given leave first
     clock.setTimeout(() => process.exit(0), LEAVE_MS);
   };
   const { calls, streams } = framesOf(createDriverHandlers(driver, { guardFifos: false, clock, logger }));
-  const stopServing = await serveFrames(folder.socket(PROCESS_SOCKET), {
+  const server = await serveFrames(folder.socket(PROCESS_SOCKET), {
     calls: { ...calls, ...agentCalls(registry, build, quit) },
     streams,
   });
   process.on("SIGTERM", quit);
+  const stopLooking = leaveWhenUnused({
+    folder: folder.path,
+    agents: () => server.connections(),
+    isNeeded: () => supervisor.records[Symbol.iterator]().next().done !== true || !registry.isEmpty,
+    tasks: () => supervisor.records,
+    quit,
+    clock,
+    logger,
+  });
   writeServer(folder.path, { bootId, protocol: PROCESS_PROTOCOL, build }, logger);
   logger.info(
     { build, members: cgroups.mode, logs: native === undefined ? "copy" : "splice" },

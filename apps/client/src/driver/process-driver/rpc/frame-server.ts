@@ -36,8 +36,16 @@ interface RunningCall {
   readonly input: Inbox<unknown>;
 }
 
-/** Listens on a unix socket, for this user only. Returns how to end: answers that were given still leave. */
-export async function serveFrames(path: string, handlers: FrameHandlers): Promise<() => void> {
+/** A server that listens. */
+export interface FrameServer {
+  /** Connections at this moment. */
+  connections(): number;
+  /** Answers that were given still leave. */
+  close(): void;
+}
+
+/** Listens on a unix socket, for this user only. */
+export async function serveFrames(path: string, handlers: FrameHandlers): Promise<FrameServer> {
   const connections = new Set<Connection>();
   const server = createServer((socket) => {
     const connection: Connection = new Connection(socket, handlers, () => connections.delete(connection));
@@ -52,9 +60,12 @@ export async function serveFrames(path: string, handlers: FrameHandlers): Promis
     });
   });
   chmodSync(path, 0o600);
-  return () => {
-    server.close();
-    for (const connection of connections) connection.close();
+  return {
+    connections: () => connections.size,
+    close() {
+      server.close();
+      for (const connection of connections) connection.close();
+    },
   };
 }
 
