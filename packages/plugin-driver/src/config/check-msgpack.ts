@@ -40,11 +40,12 @@ export function msgpackFault(bytes: Uint8Array): string | undefined {
   let at = 0;
   while (open.length > 0) {
     const level = open.length - 1;
-    if (open[level] === 0) {
+    const left = open[level] ?? 0;
+    if (left === 0) {
       open.pop();
       continue;
     }
-    (open[level] as number)--;
+    open[level] = left - 1;
     const head = bytes[at];
     if (head === undefined) return "ends early";
     at++;
