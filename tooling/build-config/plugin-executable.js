@@ -14,8 +14,11 @@ export function pluginExecutable(name, entry, { outDir = "dist" } = {}) {
     target: "node20",
     platform: "node",
     outDir,
-    noExternal: [/.*/],
+    // all but what `external` names, over which this would win
+    noExternal: [/^(?!(?:@peculiar\/x509|reflect-metadata|koffi)$)/],
     esbuildOptions: (options) => {
+      // sources where the workspace has them: what is not used is then left out
+      options.conditions = ["@outrider/source"];
       // CommonJS has no such thing; what is found beside the file is looked for by its name
       options.define = { ...options.define, "import.meta.url": "__filename" };
     },
@@ -24,7 +27,8 @@ export function pluginExecutable(name, entry, { outDir = "dist" } = {}) {
     // Every byte is read at each of the three starts that an agent makes.
     minify: true,
     clean: true,
-    banner: { js: "#!/usr/bin/env node" },
+    // The file's first line can carry no options for Node on every system; a plugin lives long and computes little.
+    banner: { js: '#!/usr/bin/env node\n"use strict";require("node:v8").setFlagsFromString("--optimize-for-size");' },
     esbuildPlugins: [withoutProtoFiles],
     onSuccess: async () => {
       // The folder above says "module"; a plugin folder says nothing.

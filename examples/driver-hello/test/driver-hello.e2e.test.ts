@@ -47,7 +47,7 @@ async function task(driver: HostedDriver, config: object): Promise<TaskConfig> {
 it("runs a task, which outlives kill -9 of the plugin and is found again with its exit code", async () => {
   const first = await launch();
   await first.setConfig(new Uint8Array());
-  const config = await task(first, { name: "world", times: 8, every: 0.1 });
+  const config = await task(first, { name: "world", times: 40, every: 0.1 });
   const { handle } = await first.startTask(config);
   process.kill(first.pid as number, "SIGKILL");
   await first.gone;
