@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { tuneEngine } from "../../agent/tune-engine.ts";
 import { CommandError, type Command, type CommandContext } from "../command.ts";
 import { openAgentLog } from "../agent-log.ts";
 import type { ParsedFlags } from "../go-flags.ts";
@@ -9,6 +10,7 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
     throw new CommandError(`The agent runs on Linux only; this is ${process.platform}.`);
   if (flags.args.length > 0)
     throw new CommandError(`The agent takes no arguments, but got ${JSON.stringify(flags.args[0])}`);
+  tuneEngine();
   // Loaded here, so that the commands which only ask an agent start without a server inside.
   const { buildAgent, resolveAgentConfig } = await import("../../agent/index.ts");
   const text = (name: string): string | undefined => (flags.has(name) ? flags.string(name) : undefined);
