@@ -1,17 +1,11 @@
 /** The agent's side of the log collector, which lives in the driver process. */
 
+import type { CollectRequest } from "@outrider/allocdir-interface/logs";
+
 /** The output of one task, and where it goes. */
-export interface CollectedOutput {
+export interface CollectedOutput extends Omit<CollectRequest, "key"> {
   /** `<alloc id>/<task name>`: the collection serves all restarts of the task. */
   readonly id: string;
-  readonly taskName: string;
-  /** `<alloc>/alloc/logs`. */
-  readonly logDir: string;
-  /** Paths directly in `logDir`. */
-  readonly stdoutFifo: string;
-  readonly stderrFifo: string;
-  readonly maxFiles: number;
-  readonly maxFileSizeMb: number;
 }
 
 /** Starts and ends the collection of a task's output. It outlives the agent. */

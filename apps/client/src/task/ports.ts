@@ -4,25 +4,13 @@ import type { Allocation, Node } from "@outrider/nomad-structs";
 import type { HclSpec } from "@outrider/plugin-driver";
 import type { ServiceRegistrar } from "../alloc/services/service-registrar.ts";
 import type { DriverManager } from "../driver/driver-manager.ts";
-
+import type { CollectedOutput } from "../logs/log-collector-client.ts";
 import type { VariableSource } from "./template/variable-source.ts";
-
-/** Where the output of one task goes. Sizes are those of the job's `logs` block. */
-export interface LogCollection {
-  /** `<alloc id>/<task name>`. */
-  readonly id: string;
-  readonly taskName: string;
-  readonly logDir: string;
-  readonly stdoutFifo: string;
-  readonly stderrFifo: string;
-  readonly maxFiles: number;
-  readonly maxFileSizeMb: number;
-}
 
 /** Reads the log fifos of tasks into rotated files; lives in the driver's process. Both calls are idempotent. */
 export interface LogCollectorPort {
   /** Makes the fifos and opens their read ends. */
-  start(collection: LogCollection, signal: AbortSignal): Promise<void>;
+  start(collection: CollectedOutput, signal: AbortSignal): Promise<void>;
   /** Collects what is left and ends; never waits for a writer. */
   stop(id: string): Promise<void>;
 }

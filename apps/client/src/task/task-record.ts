@@ -168,6 +168,12 @@ export class TaskRecord {
     });
   }
 
+  /** Rejects when nothing can be written now: what takes a running task down must not begin if its next start could not be written down. */
+  async confirmWritable(): Promise<void> {
+    const { persist, keys, clock } = this.#options;
+    await persist.write({ put: { [`${keys.taskState}_asked`]: clock.now() } });
+  }
+
   /** Writes again, changed or not. */
   save(): Promise<void> {
     this.#written = {};

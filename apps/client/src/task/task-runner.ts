@@ -273,6 +273,9 @@ export class TaskRunner {
       return;
     }
     if (record.phase !== "running" || live === undefined || live.result !== undefined) throw notRunning();
+    // On a full disk the task would be stopped and could not start again until there is room.
+    if (o.failure !== true) await record.confirmWritable();
+    if (this.#c.live !== live || live.result !== undefined) throw notRunning();
     record.append(event);
     tracker.setRestartTriggered(o.failure ?? false);
     await stopForRestart(this.#c, live, { delay: true });

@@ -8,7 +8,10 @@ import { fetchArchive, isMigrateToken, migrateToken } from "../../src/migrate/in
 import { ALLOC_ID } from "../temp-alloc.ts";
 
 let server: Server | undefined;
-afterEach(() => void server?.close().closeAllConnections());
+afterEach(() => {
+  server?.close();
+  server?.closeAllConnections();
+});
 
 async function serve(answer: (url: string, token: unknown, response: ServerResponse) => void): Promise<string> {
   server = createServer((request, response) => answer(request.url ?? "", request.headers["x-nomad-token"], response));

@@ -1,6 +1,6 @@
 /** Pseudo-terminals of the kernel: `ioctl` comes by way of koffi, everything else is files. */
 import { closeSync, constants, fchownSync, openSync } from "node:fs";
-import { createRequire } from "node:module";
+import { loadKoffi } from "../../logs/load-koffi.ts";
 
 // the numbers of x86 and arm
 const TIOCGPTN = 0x80045430;
@@ -27,10 +27,7 @@ export interface NativePtys {
 /** `undefined` where koffi is not installed or the machine has no pseudo-terminals. */
 export function loadNativePtys(): NativePtys | undefined {
   try {
-    const koffi = createRequire(import.meta.url)("koffi") as {
-      load(path: null): { func(prototype: string): Ioctl };
-    };
-    const ioctl = koffi.load(null).func("int ioctl(int fd, unsigned long request, ...)");
+    const ioctl: Ioctl = loadKoffi().load(null).func("int ioctl(int fd, unsigned long request, ...)");
     const ptys = { open: (owner: number | undefined) => openPty(ioctl, owner) };
     const probe = ptys.open(undefined);
     probe.closeSlave();

@@ -1,7 +1,7 @@
-import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { TaskHook } from "@outrider/alloc-runner";
 import type { TaskDir } from "@outrider/allocdir-interface";
+import { createFileBelow } from "@outrider/allocdir-interface/local";
 import { TASK_EVENT } from "@outrider/nomad-structs";
 import { TaskSetupError } from "../task-hook-failure.ts";
 
@@ -17,8 +17,12 @@ export function dispatchPayloadHook(): TaskHook<TaskDir> {
         const error = `dispatch_payload file ${JSON.stringify(task.DispatchPayload.File)} escapes the task's folder`;
         throw new TaskSetupError(error, { type: TASK_EVENT.failedValidation, facts: { error } });
       }
-      await mkdir(path.dirname(target), { recursive: true, mode: 0o777 });
-      await writeFile(target, Buffer.from(payload, "base64"), { mode: 0o666 });
+      // The folder may have been another allocation's, and hold whatever links its tasks left there.
+      await using file = await createFileBelow(taskDir.localDir, path.relative(taskDir.localDir, target), {
+        mode: 0o644,
+      });
+      await file.handle.writeFile(Buffer.from(payload, "base64"));
+      await file.commit();
       return { done: true };
     },
   };

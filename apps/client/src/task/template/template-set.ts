@@ -1,9 +1,8 @@
-import { createFileBelow } from "@outrider/allocdir-interface/local";
+import { createFileBelow, readFileBelow } from "@outrider/allocdir-interface/local";
 import type { TaskDir } from "@outrider/allocdir-interface";
 import type { Template } from "@outrider/nomad-structs";
 import { placeInTask, type TaskPlace } from "../task-place.ts";
 import { parseTemplate } from "./parse-template.ts";
-import { readBelow } from "./read-below.ts";
 import { renderTemplate } from "./render-template.ts";
 import type { TemplateData } from "./template-functions.ts";
 import { TemplateError, type TemplateNode } from "./template-tree.ts";
@@ -74,7 +73,9 @@ export class TemplateSet {
     for (const [i, p] of this.#parsed.entries()) {
       const text = texts[i] as string;
       if (p.template.Envvars) env = { ...env, ...parseEnvFile(text) };
-      const before = this.#written.get(p) ?? (o.known ? await readBelow(p.place, MAX_FILE) : undefined);
+      const before =
+        this.#written.get(p) ??
+        (o.known ? await readFileBelow(p.place.root, p.place.path, { maxBytes: MAX_FILE }) : undefined);
       if (before !== text) {
         await writeFile(p, text);
         if (before !== undefined) changed.push(p.template);
@@ -105,7 +106,7 @@ export class TemplateSet {
 }
 
 async function readSource(place: TaskPlace, shown: string): Promise<string> {
-  const text = await readBelow(place, MAX_FILE);
+  const text = await readFileBelow(place.root, place.path, { maxBytes: MAX_FILE });
   if (text === undefined) throw new Error(`source ${JSON.stringify(shown)} is not there`);
   return text;
 }
