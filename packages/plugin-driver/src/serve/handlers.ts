@@ -34,7 +34,10 @@ export interface BidiMethod<Q, R> {
 
 // The messages of a method are known to its service's description only.
 /** Any method. */
-export type ServedMethod = UnaryMethod<any, any> | ServerStreamMethod<any, any> | BidiMethod<any, any>;
+export type ServedMethod =
+  | UnaryMethod<unknown, unknown>
+  | ServerStreamMethod<unknown, unknown>
+  | BidiMethod<unknown, unknown>;
 
 /** The methods of one service by their local names. */
 export type ServedMethods = Readonly<Record<string, ServedMethod>>;
