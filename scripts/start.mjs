@@ -60,8 +60,16 @@ if (built.status !== 0 || !existsSync(main)) {
   process.exit(1);
 }
 
-// Nothing of the user's shell may send the samples to another agent, or into another namespace.
-const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("NOMAD_")));
+// Nothing of the user's shell may send the samples to another agent, or into another namespace; and what npm adds to the environment of its
+// scripts is no business of the tasks, which inherit the agent's.
+const OF_NPM = new Set(["COLOR", "INIT_CWD", "NODE"]);
+const env = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !/^(NOMAD_|npm_)/i.test(name) && !OF_NPM.has(name)),
+);
+env.PATH = (env.PATH ?? "")
+  .split(":")
+  .filter((folder) => !/\/node_modules\/\.bin$|\/node-gyp-bin$/.test(folder))
+  .join(":");
 const dataDir = resolve(valueOf("data-dir") || process.env.OUTRIDER_DATA_DIR || join(root, ".outrider"));
 mkdirSync(dataDir, { recursive: true, mode: 0o700 });
 const logFile = join(dataDir, "agent.log");
