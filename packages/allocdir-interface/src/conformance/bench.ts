@@ -115,15 +115,15 @@ async function buildTask(
   o: { readonly secretsMB?: number } = {},
 ): Promise<ReturnType<AllocDirUnderTest["alloc"]["newTaskDir"]>> {
   const task = place.alloc.newTaskDir({ name, ...o });
-  const isolation = subject.capabilities.isolation[0] ?? "none";
+  const [isolation] = subject.capabilities.isolation;
   await task.build({ isolation, ...(isolation === "unveil" ? { user: currentUser() } : {}) });
   return task;
 }
 
 /** Whoever runs the suite. */
 export const currentUser = (): { uid: number; gid: number } => ({
-  uid: process.getuid?.() ?? 0,
-  gid: process.getgid?.() ?? 0,
+  uid: Number(process.getuid?.()),
+  gid: Number(process.getgid?.()),
 });
 
 /** Mounts below a folder, oldest first. */

@@ -48,12 +48,13 @@ export async function drain(reader: FileReader, chunk = 65_536): Promise<Buffer>
 
 /** Text of frames, with events in brackets. */
 export const textOf = (frames: readonly StreamFrame[]): string =>
-  frames.map((f) => (f.fileEvent === undefined ? Buffer.from(f.data ?? []).toString() : `[${f.fileEvent}]`)).join("");
+  frames
+    .map((f) => (f.fileEvent === undefined ? Buffer.from(f.data as Uint8Array).toString() : `[${f.fileEvent}]`))
+    .join("");
 
 /** All frames of a stream that ends. */
 export async function framesOf(frames: AsyncIterable<StreamFrame>): Promise<StreamFrame[]> {
   const list: StreamFrame[] = [];
-  for await (const frame of frames)
-    list.push({ ...frame, ...(frame.data ? { data: Uint8Array.from(frame.data) } : {}) });
+  for await (const frame of frames) list.push({ ...frame, data: Uint8Array.from(frame.data as Uint8Array) });
   return list;
 }

@@ -31,11 +31,11 @@ export function readTar(archive: Buffer): TarEntry[] {
       const end = field.indexOf(0);
       return field.toString("utf8", 0, end < 0 ? length : end);
     };
-    const octal = (from: number, length: number): number => Number.parseInt(text(from, length).trim() || "0", 8);
+    const octal = (from: number, length: number): number => Number.parseInt(`0${text(from, length).trim()}`, 8);
     let sum = 8 * 32;
     for (const [i, byte] of head.entries()) if (i < 148 || i >= 156) sum += byte;
     assert.equal(octal(148, 8), sum, "a header's checksum");
-    const type = text(156, 1) || "0";
+    const type = text(156, 1).replace(/^$/, "0");
     const size = Number(pax["size"] ?? octal(124, 12));
     const data = Buffer.from(archive.subarray(at + BLOCK, at + BLOCK + size));
     assert.equal(data.length, size, "an entry is shorter than its header tells");

@@ -88,7 +88,7 @@ export interface ConformanceCapabilities {
   /** Paths of this machine lead to the files. */
   readonly onDisk?: boolean;
   /** Isolation modes that `TaskDir.build` takes; the first one is used by most cases. */
-  readonly isolation: readonly Isolation[];
+  readonly isolation: readonly [Isolation, ...Isolation[]];
 }
 
 /** Ways to break the disk below an implementation; each gives a way back. @public */

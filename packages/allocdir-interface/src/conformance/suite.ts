@@ -65,7 +65,7 @@ function lacking(one: ConformanceCase, subject: AllocDirSubject, o: ConformanceO
       case "vanishingFolder":
         return faults.vanish !== undefined;
       case "otherImplementations":
-        return (o.others ?? []).length > 0;
+        return o.others !== undefined && o.others.length > 0;
       default:
         return capabilities[need] === true;
     }

@@ -9,7 +9,7 @@ const BUSY_LIMIT_MS = 2000;
 
 /** Takes off what really is mounted, deepest and newest first, until nothing is left; busy mounts are waited for, then detached. */
 export async function sweepMounts(o: {
-  readonly mounter: Mounter;
+  readonly mounter: Pick<Mounter, "unmount">;
   /** Targets of the mounts that are there now, oldest first. */
   readonly list: () => Promise<string[]>;
   readonly logger: Logger;

@@ -60,10 +60,7 @@ export async function writeMemoryArchive(
     for (let at = 0; at < content.length; at += MAX_PIECE_BYTES)
       await write(content.subarray(at, at + MAX_PIECE_BYTES));
     await write(Buffer.alloc(padding(content.length)));
-    for (const child of [...node.children.keys()].sort(byBytes)) {
-      const inside = node.children.get(child);
-      if (inside !== undefined) await add(`${name}/${child}`, inside);
-    }
+    for (const [child, inside] of [...node.children].sort(byBytes)) await add(`${name}/${child}`, inside);
   };
   try {
     for (const { name, node } of roots) {
@@ -75,13 +72,14 @@ export async function writeMemoryArchive(
     await once(out, "finish", { signal });
   } catch (reason) {
     const cause: unknown = signal.aborted ? signal.reason : reason;
-    out.destroy(cause instanceof Error ? cause : undefined);
+    out.destroy(cause as Error);
     throw cause;
   }
   return { entries, bytes, skipped, skippedPaths };
 }
 
-const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+const byBytes = ([a]: [string, unknown], [b]: [string, unknown]): number =>
+  Buffer.compare(Buffer.from(a), Buffer.from(b));
 
 /** The folders of these names in an archive of another layout's making. */
 export async function readMemoryArchive(
@@ -122,7 +120,7 @@ function place(root: MemoryNode | undefined, below: readonly string[], node: Mem
   let dir = root;
   for (const name of below.slice(0, -1)) dir = dir?.children.get(name);
   if (dir === undefined) throw new AllocDirError("ARCHIVE_FORMAT", "the archive holds a file before its folder", "");
-  dir.children.set(below.at(-1) ?? "", node);
+  dir.children.set(`${below.at(-1)}`, node);
   node.links++;
 }
 

@@ -80,7 +80,7 @@ export class MemoryFileApi {
         return;
       }
       const before = size;
-      const other = node.mtimeNs !== time || (node.size !== before && before > 0);
+      const other = node.mtimeNs !== time || node.size !== before;
       [size, time] = [node.size, node.mtimeNs];
       if (other) yield size < before ? "truncated" : "modified";
       else await this.#files.changed(signals);

@@ -68,7 +68,6 @@ class MountsAllocDir implements AllocDir {
     this.#mounter = {
       bind: (source, target, options) =>
         mounter.bind?.(source, target, options) ?? system.bind(source, target, options),
-      mountTmpfs: (target, sizeMB) => mounter.mountTmpfs(target, sizeMB),
       unmount: (target, options) => mounter.unmount(target, options),
       list: (below) => mounter.list(below),
     };

@@ -11,7 +11,7 @@ const VIEW_MODE = 0o710;
 const SHARED_MODE = 0o777;
 
 /** A mounter that can show a directory at another place. */
-export type BindMounter = Mounter & Required<Pick<Mounter, "bind">>;
+export type BindMounter = Pick<Mounter, "unmount" | "list"> & Required<Pick<Mounter, "bind">>;
 
 /** What a view is made from. */
 export interface ViewOptions {

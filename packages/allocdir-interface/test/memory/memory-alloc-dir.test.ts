@@ -32,6 +32,7 @@ describe("what tasks do to files in memory", () => {
       [() => files.append("web/local/fifo", "x"), "IO"],
       [() => files.openFifo("web/local/f"), "IO"],
       [() => files.symlink("x", "web/local/f"), "IO"],
+      [() => files.symlink("x", "web/local/f/x"), "NOT_DIRECTORY"],
       [() => files.link("web/local/d", "web/local/l"), "IO"],
       [() => files.rename("web/local/f", "web/local/d"), "IO"],
       [() => files.rename("web/local/d", "web/local/d/e/inside"), "IO"],
@@ -138,6 +139,14 @@ describe("moving into memory", () => {
       moved: ["alloc/data", "web/local"],
       skipped: [{ path: "web/local/fifo", reason: "fifo" }],
     });
+  });
+
+  it("takes over what has no place there yet", async () => {
+    const [alloc, other] = [await built(), await built()];
+    other.files.write("web/local/f", "x");
+    alloc.files.remove("web");
+    expect(await alloc.move(other, ["web"])).toEqual({ moved: ["alloc/data", "web/local"], skipped: [] });
+    expect(alloc.files.read("web/local/f")).toBe("x");
   });
 
   it("fails with the other's archive, and keeps what it has", async () => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { AllocDir } from "../../types.ts";
+import { currentUser } from "../bench.ts";
 import type { CaseBench, ConformanceCase } from "../case.ts";
 import { failureOf, refused } from "../expect.ts";
 import { ok } from "../ok.ts";
@@ -125,7 +126,7 @@ export const BUILD_CASES: readonly ConformanceCase[] = [
     title: "shared folders belong to nobody",
     needs: ["chown"],
     async run(t) {
-      const mine = process.getuid?.() ?? 0;
+      const mine = currentUser().uid;
       for (const path of ["alloc", "alloc/data", "alloc/logs", "alloc/tmp", "web/local", "web/tmp"])
         assert.notEqual((await t.hands.owner(path)).uid, mine, `${path} belongs to the process`);
     },
@@ -189,8 +190,7 @@ export const BUILD_CASES: readonly ConformanceCase[] = [
     async run(t) {
       for (const isolation of t.subject.capabilities.isolation) {
         const name = `job-${isolation}`;
-        const { uid = 0, gid = 0 } = { uid: process.getuid?.(), gid: process.getgid?.() };
-        await t.alloc.newTaskDir({ name }).build({ isolation, user: { uid, gid } });
+        await t.alloc.newTaskDir({ name }).build({ isolation, user: currentUser() });
         assert.deepEqual(await taskNames(t, name), ["local", "private", "secrets", "tmp"]);
       }
     },
@@ -235,6 +235,6 @@ export const BUILD_CASES: readonly ConformanceCase[] = [
 
 /** Builds with the first isolation mode of the implementation. */
 export function buildAs(t: CaseBench, task: ReturnType<AllocDir["newTaskDir"]>): Promise<void> {
-  const isolation = t.subject.capabilities.isolation[0] ?? "none";
-  return task.build({ isolation, user: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 } });
+  const [isolation] = t.subject.capabilities.isolation;
+  return task.build({ isolation, user: currentUser() });
 }

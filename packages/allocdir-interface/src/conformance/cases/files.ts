@@ -45,9 +45,9 @@ export const FILE_CASES: readonly ConformanceCase[] = [
       assert.deepEqual([d?.Name, d?.IsDir, d?.ContentType], ["d", true, ""]);
       assert.deepEqual([f?.Name, f?.IsDir, f?.Size, f?.ContentType], ["f", false, 5, ""]);
       assert.equal(f?.ModTime, "2023-11-14T22:13:20.25Z");
-      assert.match(d?.ModTime ?? "", RFC3339);
-      assert.match(d?.FileMode ?? "", /^d[rwx-]{9}$/);
-      assert.match(f?.FileMode ?? "", /^-[rwx-]{9}$/);
+      assert.match(`${d?.ModTime}`, RFC3339);
+      assert.match(`${d?.FileMode}`, /^d[rwx-]{9}$/);
+      assert.match(`${f?.FileMode}`, /^-[rwx-]{9}$/);
     },
   },
   {

@@ -16,7 +16,7 @@ const mountOptions = (path: string): string[] =>
   readFileSync("/proc/self/mountinfo", "utf8")
     .split("\n")
     .filter((line) => line.split(" ")[4] === path)
-    .map((line) => line.split(" ")[5] ?? "");
+    .map((line) => `${line.split(" ")[5]}`);
 
 const size = (path: string): number => {
   const { bsize, blocks, type } = statfsSync(path);
@@ -55,7 +55,7 @@ export const MOUNT_CASES: readonly ConformanceCase[] = [
       const small = await t.task("small");
       assert.deepEqual([size(big.secretsDir), size(big.privateDir)], [3 * MEBIBYTE, MEBIBYTE]);
       assert.deepEqual([size(small.secretsDir), size(small.privateDir)], [MEBIBYTE, MEBIBYTE]);
-      for (const path of [big.secretsDir, big.privateDir]) assert.match(mountOptions(path)[0] ?? "", /noexec/);
+      for (const path of [big.secretsDir, big.privateDir]) assert.match(`${mountOptions(path)[0]}`, /noexec/);
     },
   },
   {
@@ -113,7 +113,7 @@ export const MOUNT_CASES: readonly ConformanceCase[] = [
       await t.hands.write("web/secrets/token", "s3cr3t");
       await t.alloc.unmountAll();
       assert.deepEqual(mountsBelow(t.ctx.root), []);
-      assert.deepEqual(readdirSync(task?.secretsDir ?? ""), []);
+      assert.deepEqual(readdirSync(`${task?.secretsDir}`), []);
     },
   },
   {
@@ -240,7 +240,7 @@ export const MOUNT_CASES: readonly ConformanceCase[] = [
       for (const path of [dir, alloc, secrets]) {
         const options = mountOptions(path);
         assert.equal(options.length, 1, `${path} is mounted ${options.length} times`);
-        assert.match(options[0] ?? "", /nosuid/);
+        assert.match(`${options[0]}`, /nosuid/);
       }
     },
   },
@@ -285,8 +285,8 @@ export const MOUNT_CASES: readonly ConformanceCase[] = [
           break;
         }
         await assert.rejects(work, `step ${failing}`);
-        assert.deepEqual(mountsBelow(task.mountsTaskDir ?? ""), [], `step ${failing}: mounts of the view stay`);
-        ok(!existsSync(task.mountsTaskDir ?? ""), `step ${failing}: the view stays`);
+        assert.deepEqual(mountsBelow(`${task.mountsTaskDir}`), [], `step ${failing}: mounts of the view stay`);
+        ok(!existsSync(`${task.mountsTaskDir}`), `step ${failing}: the view stays`);
         await place.alloc.destroy();
         assert.deepEqual(await t.leftovers(), []);
       }
@@ -301,8 +301,8 @@ export const MOUNT_CASES: readonly ConformanceCase[] = [
       writeFileSync(join(view(t, task).dir, "local/f"), "kept");
       await task.unmount();
       await task.unmount();
-      assert.deepEqual(mountsBelow(task.mountsTaskDir ?? ""), []);
-      ok(!existsSync(task.mountsTaskDir ?? ""));
+      assert.deepEqual(mountsBelow(`${task.mountsTaskDir}`), []);
+      ok(!existsSync(`${task.mountsTaskDir}`));
       assert.equal((await t.alloc.stat("job/local/f")).Size, 4);
       await unveiled(t, "job");
       assert.equal(readFileSync(join(view(t, task).dir, "local/f"), "utf8"), "kept");
