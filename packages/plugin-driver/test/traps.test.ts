@@ -7,7 +7,7 @@ import { create } from "@bufbuild/protobuf";
 import { Client, credentials, type ServiceError } from "@grpc/grpc-js";
 import type { Logger } from "@outrider/foundation";
 import { ManualClock } from "@outrider/backoff/testing";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type Fingerprint, RecoverableError, StatsNotImplementedError, type StartedTask } from "../src/index.ts";
 import { Driver, StartTaskRequestSchema, type TaskStatsResponse } from "../src/gen/driver_pb.js";
 import { Health, HealthCheckRequestSchema, type HealthCheckResponse } from "../src/gen/health_pb.js";
@@ -234,10 +234,9 @@ describe("streams", () => {
     const stop = new AbortController();
     const events = pair.client.taskEvents(stop.signal)[Symbol.asyncIterator]();
     const next = failure(events.next());
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await vi.waitFor(() => expect(warned).toEqual(["fingerprint failed", "task events failed"]));
     stop.abort(new Error("enough"));
     expect((await next).message).toBe("enough");
-    expect(warned).toEqual(["fingerprint failed", "task events failed"]);
   });
 
   it("of a driver without statistics stay open and silent instead of costing an error line a second", async () => {
