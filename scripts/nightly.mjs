@@ -1,6 +1,7 @@
 // node scripts/nightly.mjs [part of a step's name …]: what takes too long for `npm test`, one step after the other, with a
 // summary at the end. The scripts of packages named *nightly* or *differential* (every time zone since 1972; the HCL parser
-// against the official one), then known faults that the tests must notice, then the mutation score of every package. Exit code 1 when a step fails or a score is below 80 %.
+// against the official one), the suite of cron-schedule on hosts of six zones, known faults that the tests must notice, and the
+// mutation score of every package. Exit code 1 when a step fails or a score is below 80 %.
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -8,6 +9,14 @@ import { fileURLToPath } from "node:url";
 import { figure, mutate, SAMPLE } from "./mutation.mjs";
 
 const GOAL = 80;
+const HOST_ZONES = [
+  "UTC",
+  "Australia/Sydney",
+  "America/New_York",
+  "America/Sao_Paulo",
+  "Australia/Lord_Howe",
+  "Asia/Kathmandu",
+];
 const root = fileURLToPath(new URL("..", import.meta.url));
 const wanted = process.argv.slice(2);
 const packages = readdirSync(join(root, "packages")).filter((name) => existsSync(join(root, "packages", name, "src")));
@@ -25,6 +34,19 @@ function runScript(file) {
   return { ok: done.status === 0, said: done.status === 0 ? last : `exit ${done.status ?? done.signal}: ${last}` };
 }
 
+/** The whole suite of cron-schedule on a host of that zone: the answers must not depend on it. */
+function runSuiteIn(zone) {
+  const vitest = join(root, "node_modules/vitest/vitest.mjs");
+  const done = spawnSync(process.execPath, [vitest, "run", "--project", "cron-schedule"], {
+    cwd: root,
+    encoding: "utf8",
+    maxBuffer: 1 << 28,
+    env: { ...process.env, TZ: zone },
+  });
+  if (done.status !== 0) process.stdout.write(done.stdout);
+  return { ok: done.status === 0, said: done.stdout.trim().split("\n").at(-1) ?? "" };
+}
+
 async function runMutation(name) {
   const result = await mutate(name, { sample: SAMPLE[name] });
   return { ok: result.score >= GOAL, said: figure(result) };
@@ -40,6 +62,7 @@ const scripts = packages.flatMap((name) => {
 });
 const steps = [
   ...scripts,
+  ...HOST_ZONES.map((zone) => ({ name: `cron-schedule in TZ=${zone}`, run: () => runSuiteIn(zone) })),
   { name: "known faults", run: () => runScript(join(root, "scripts/known-faults.mjs")) },
   ...packages.map((name) => ({ name: `mutation ${name}`, run: () => runMutation(name) })),
 ].filter(({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
