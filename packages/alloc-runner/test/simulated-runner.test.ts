@@ -32,6 +32,12 @@ describe("a simulated allocation", () => {
     expect(config.updates.at(-1)?.ClientStatus).toBe("running");
   });
 
+  it("keeps the process alive while it waits, so that a program may await its end", async () => {
+    const { config } = await started();
+    expect(config.clock.pending.length).toBeGreaterThan(0);
+    expect(config.clock.pending.every((timer) => timer.ref)).toBe(true);
+  });
+
   it("ends when the server wants it to (trap 1)", async () => {
     const { config, runner } = await started();
     await config.clock.advance(1_000);

@@ -154,7 +154,7 @@ export class SimulatedTask {
   /** False when it was cut short. */
   async #wait(ms: number, signal: AbortSignal): Promise<boolean> {
     const either = AbortSignal.any([signal, this.#life.signal]);
-    return sleep(ms, { clock: this.#clock, signal: either, ref: false }).then(
+    return sleep(ms, { clock: this.#clock, signal: either }).then(
       () => true,
       () => false,
     );
