@@ -13,6 +13,11 @@ interface RegistryHooks {
   readonly serversContacted: Promise<void>;
 }
 
+interface StoredAlloc {
+  readonly alloc: Allocation | undefined;
+  readonly hasTaskState: boolean;
+}
+
 /** The runners of this node: builds them, the same way for new and restored ones, and hands the server's wishes to them. */
 export class AllocRegistry {
   readonly #o: NodeClientOptions;
@@ -58,31 +63,33 @@ export class AllocRegistry {
   async restore(): Promise<Map<string, AckState>> {
     const acks = new Map<string, AckState>();
     const restored: Array<AllocRunner<AllocDir>> = [];
-    for (const id of this.#storedIds()) {
-      const alloc = this.#o.state.get<Allocation>(allocKey(id));
-      if (alloc === undefined || alloc.Job === null || !this.#hasTaskState(id)) {
+    const restoreStored = async ([id, { alloc, hasTaskState }]: [string, StoredAlloc]): Promise<void> => {
+      if (alloc === undefined || alloc.Job === null || !hasTaskState) {
         // Without any task state it never started here, or its end was already cleaned up: the server decides anew.
         await this.#o.state.write({ deletePrefix: [allocPrefix(id)] });
-        continue;
+        return;
       }
       const runner = await this.#restoreOne(alloc, acks);
       if (runner !== undefined) restored.push(runner);
-    }
+    };
+    await Promise.all([...this.#stored()].map(restoreStored));
     for (const runner of restored) this.#run(runner);
     return acks;
   }
 
-  #storedIds(): Set<string> {
-    const ids = new Set<string>();
-    for (const [key] of this.#o.state.list(ALLOCATIONS_PREFIX)) {
+  /** What is kept of each allocation, from one look at the store. */
+  #stored(): Map<string, StoredAlloc> {
+    const stored = new Map<string, StoredAlloc>();
+    for (const [key, value] of this.#o.state.list(ALLOCATIONS_PREFIX)) {
       const id = key.slice(ALLOCATIONS_PREFIX.length).split("/")[0];
-      if (id !== undefined && id !== "") ids.add(id);
+      if (id === undefined || id === "") continue;
+      const known = stored.get(id);
+      stored.set(id, {
+        alloc: key === allocKey(id) ? (value as Allocation) : known?.alloc,
+        hasTaskState: known?.hasTaskState === true || key.startsWith(`${allocPrefix(id)}task-`),
+      });
     }
-    return ids;
-  }
-
-  #hasTaskState(id: string): boolean {
-    return this.#o.state.list(`${allocPrefix(id)}task-`).length > 0;
+    return stored;
   }
 
   async #restoreOne(alloc: Allocation, acks: Map<string, AckState>): Promise<AllocRunner<AllocDir> | undefined> {
