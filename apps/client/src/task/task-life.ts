@@ -1,6 +1,7 @@
 import type { TaskExecHandler, TaskPoststartRequest } from "@outrider/alloc-runner";
 import { TASK_EVENT, type TaskEventFacts } from "@outrider/nomad-structs";
 import { NotImplementedError, type ExitResult } from "@outrider/plugin-driver";
+import { childSignal } from "../child-signal.ts";
 import type { DriverTask } from "./driver/driver-task.ts";
 import { settledBefore } from "./kill-signals.ts";
 import type { DriverFacts, TaskContext } from "./task-context.ts";
@@ -68,15 +69,9 @@ async function startTask(c: TaskContext): Promise<void> {
   c.env.setDriverNetwork(record.local.network);
 }
 
-/** Made once: a reason made by `abort()` itself takes a stack along. */
-const LIFE_OVER = new Error("the task has ended");
-
 async function waitEnd(c: TaskContext, live: DriverTask): Promise<Outcome> {
   const { signals, hooks, record } = c;
-  const watching = new AbortController();
-  const stopWatching = (): void => watching.abort(LIFE_OVER);
-  signals.either.addEventListener("abort", stopWatching, { once: true });
-  if (signals.either.aborted) stopWatching();
+  const watching = childSignal(signals.either);
   const watch = c.pause.watch(watching.signal);
   const poststart = hooks.poststart(poststartRequest(c, live));
   let result: ExitResult;
@@ -89,8 +84,7 @@ async function waitEnd(c: TaskContext, live: DriverTask): Promise<Outcome> {
   } catch {
     return "shutdown";
   } finally {
-    signals.either.removeEventListener("abort", stopWatching);
-    stopWatching();
+    watching.end();
   }
   await watch;
   // The end, its event and what follows are one change set: a crash before it repeats all of it, a crash after it none.

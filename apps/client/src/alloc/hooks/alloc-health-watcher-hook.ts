@@ -1,6 +1,7 @@
 import type { AllocHook, AllocUpdate, TaskEventInput } from "@outrider/alloc-runner";
 import { sleep, type Clock } from "@outrider/backoff";
 import { formatDuration, isServerTerminal, nsToMs, TASK_EVENT, type Allocation } from "@outrider/nomad-structs";
+import { childSignal } from "../../child-signal.ts";
 import { findGroup } from "../../task/task-lookup.ts";
 import type { AllocHookContext } from "../alloc-hook-context.ts";
 import { stageOf } from "../coordinator.ts";
@@ -104,8 +105,8 @@ async function watch(c: AllocHookContext, alloc: Allocation, rules: HealthRules,
       if (healthyIn <= 0) return c.setHealth(true, new Map());
       wait = Math.min(left, healthyIn);
     }
-    const cancel = new AbortController();
-    const both = AbortSignal.any([signal, cancel.signal]);
+    const round = childSignal(signal);
+    const both = round.signal;
     const news = listener.receive({ signal: both });
     news.catch(() => undefined);
     const waits: Array<Promise<AllocUpdate | "time" | undefined>> = [news];
@@ -120,7 +121,7 @@ async function watch(c: AllocHookContext, alloc: Allocation, rules: HealthRules,
       if (next === undefined) return;
       if (next !== "time") update = next;
     } finally {
-      cancel.abort();
+      round.end();
     }
   }
 }
