@@ -126,7 +126,8 @@ export class MemoryTree implements MemoryFiles {
   /** Sets the time of the last change, epoch ms. */
   touch(path: string, ms: number): void {
     this.#writable(path);
-    this.#node(path, true).mtimeNs = BigInt(ms) * NS_PER_MS;
+    const whole = Math.floor(ms);
+    this.#node(path, true).mtimeNs = BigInt(whole) * NS_PER_MS + BigInt(Math.round((ms - whole) * Number(NS_PER_MS)));
     this.#changed();
   }
 

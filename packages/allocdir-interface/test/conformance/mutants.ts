@@ -84,6 +84,14 @@ export const MUTANTS: readonly Mutant[] = [
     ["hard-links-not-looked-for", "if (stats.nlink <= 1n) return;", "if (stats.nlink >= 1n) return;", "path"],
     ["hard-links-one-level", "if (stats.isDirectory()) queue.push", "if (stats.isFile()) queue.push", "path"],
   ]),
+  ...inFile("local/file-api.ts", "mounts with realDirs", [
+    [
+      "links-in-stat-checked-late",
+      "await forbidden.checkLinks(root, place.stats, path);\n      const file",
+      "const file",
+      "path",
+    ],
+  ]),
   ...inFile("migrate/archive-writer.ts", "mounts with realDirs", [
     [
       "hard-linked-secret-in-snapshot",
@@ -157,12 +165,6 @@ export const MUTANTS: readonly Mutant[] = [
       "destroy",
     ],
     [
-      "links-in-stat-checked-late",
-      "await forbidden.checkLinks(root, place.stats, path);\n      const file",
-      "const file",
-      "path",
-    ],
-    [
       "host-path-in-message",
       "`${JSON.stringify(path)} is not a regular file`",
       "`${this.#path} is not a regular file`",
@@ -231,7 +233,7 @@ export const MUTANTS: readonly Mutant[] = [
       "if (gone) {",
       "stream",
     ],
-    ["limit-forgotten", "while (count < most) {", "for (;;) {", "stream"],
+    ["limit-forgotten", "Math.min(FRAME_BYTES, most - count)", "FRAME_BYTES", "stream"],
   ]),
   ...inFile("task-logs.ts", "memory", [
     [

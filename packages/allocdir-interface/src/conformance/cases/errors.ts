@@ -73,6 +73,8 @@ export const ERROR_CASES: readonly ConformanceCase[] = [
         await t.task("web");
       }, "build on a full disk");
       assert.match(`${error.code} ${error.message} ${String(error.cause)}`, /ENOSPC|EDQUOT|no space/i);
+      const left = (await t.leftovers()).filter((name) => name.includes(t.alloc.allocId));
+      ok(t.alloc.state === "built" || left.length === 0, "a build that failed left something");
       await t.alloc.destroy();
       assert.deepEqual(
         (await t.leftovers()).filter((name) => name.includes(t.alloc.allocId)),
