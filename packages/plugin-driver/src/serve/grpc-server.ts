@@ -6,7 +6,7 @@ import type { DriverPlugin } from "../contract/driver.ts";
 import { BasePlugin } from "../gen/base_pb.js";
 import { Driver } from "../gen/driver_pb.js";
 import { baseMethods } from "./base-service.ts";
-import type { DriverServer, DriverServerOptions, ServerTls } from "./create-driver-server.ts";
+import type { DriverServer, DriverServerOptions, ServerTls } from "./driver-server.ts";
 import { driverMethods } from "./driver-service.ts";
 import { addService } from "./grpc-handlers.ts";
 import { addPlumbing } from "./plumbing.ts";

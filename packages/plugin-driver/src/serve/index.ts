@@ -1,4 +1,5 @@
-export { createDriverServer, type DriverServer, type DriverServerOptions } from "./create-driver-server.ts";
+export { createDriverServer } from "./create-driver-server.ts";
+export type { DriverServer, DriverServerOptions } from "./driver-server.ts";
 export { createDriverHandlers, type DriverHandlersOptions } from "./create-driver-handlers.ts";
 export { MAX_SOCKET_PATH_BYTES } from "../wire/socket-path.ts";
 export { createPluginLogger, type LogLevel, type PluginLoggerOptions } from "./hclog.ts";

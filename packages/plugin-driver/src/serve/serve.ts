@@ -11,7 +11,8 @@ import { closeInheritedDescriptors } from "../process/close-inherited.ts";
 import { createCertificate, readCertificate } from "../protocol/certificate.ts";
 import { MAGIC_COOKIE_KEY, MAGIC_COOKIE_VALUE, PLUGIN_VARIABLES } from "../protocol/plugin-env.ts";
 import { MAX_SOCKET_PATH_BYTES } from "../wire/socket-path.ts";
-import { createDriverServer, type DriverServer, type ServerTls } from "./create-driver-server.ts";
+import { createDriverServer } from "./create-driver-server.ts";
+import type { DriverServer, ServerTls } from "./driver-server.ts";
 import { createPluginLogger, type LogLevel } from "./hclog.ts";
 import { type HostStdio, nodeStdio, takeStdio } from "./private-stdio.ts";
 

@@ -11,7 +11,8 @@ import type { DriverPlugin, TaskConfig, TaskHandle } from "../contract/driver.ts
 import { encodeConfig } from "../config/encode-config.ts";
 import { connectPlugin } from "../host/connect-plugin.ts";
 import type { HostedDriver } from "../host/hosted-driver.ts";
-import { createDriverServer, type DriverServer } from "../serve/create-driver-server.ts";
+import { createDriverServer } from "../serve/create-driver-server.ts";
+import type { DriverServer } from "../serve/driver-server.ts";
 
 /** Options of {@link createBench}. @public */
 export interface BenchOptions {
