@@ -1,6 +1,6 @@
 /** A driver behind a unix socket: the whole of a plugin but for the handshake. */
 import { chmod, unlink } from "node:fs/promises";
-import { createServer, type Socket } from "node:net";
+import { createServer, type Server as NetServer, type Socket } from "node:net";
 import type { DriverPlugin } from "../contract/driver.ts";
 import { PluginStartError } from "../contract/errors.ts";
 import { checkSocketPath } from "../wire/socket-path.ts";
