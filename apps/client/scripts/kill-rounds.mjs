@@ -238,6 +238,8 @@ const KINDS = {
 };
 const bytes = (n) =>
   `i=0; while [ $i -lt ${n} ]; do seq $((i + 1)) $((i + 50)); i=$((i + 50)); sleep 0.0$((i % 7)); done\n`;
+/** How long a task may go on after the last kill: a stop that is cut short by the next kill begins anew. */
+const PATIENCE_MS = 120_000;
 function job(id, type, script, more = {}) {
   return {
     ID: id,
@@ -268,6 +270,8 @@ function job(id, type, script, more = {}) {
 }
 const live = new Map();
 let started = 0;
+let going = true;
+let lastKill = 0;
 async function launch(steady) {
   const kind = oneOf(Object.keys(KINDS));
   const id = steady ? `steady-${live.size}` : `${kind}-${(started += 1)}`;
@@ -281,10 +285,9 @@ async function launch(steady) {
     kind,
     steady,
     lines: steady ? undefined : lines,
-    until: performance.now() + 240_000,
   };
   live.set(id, task);
-  await insist("PUT", "/v1/jobs", { Job: job(id, "batch", script) });
+  await insist("PUT", "/v1/jobs", { Job: job(id, "batch", script, { KillTimeout: kind === "stubborn" ? 2e9 : 10e9 }) });
 }
 
 /** The collected output of a task, with the bytes that are missing or there twice. */
@@ -328,6 +331,7 @@ async function look() {
   for (const alloc of list) {
     const task = live.get(alloc.JobID);
     if (task === undefined) continue;
+    task.seen = `${alloc.DesiredStatus}/${alloc.ClientStatus}${task.stopping ? ", stopped by us" : ""}: ${(alloc.TaskStates?.t?.Events ?? []).map((e) => e.Type).join(", ")}`;
     const over = ["complete", "failed", "lost"].includes(alloc.ClientStatus);
     if (!over) {
       if (
@@ -353,8 +357,8 @@ async function look() {
     await insist("DELETE", `/v1/job/${task.id}?purge=true`);
   }
   for (const task of live.values()) {
-    if (!task.steady && performance.now() > task.until) {
-      fault("lostExitCodes", `${task.id}: no end within 240 s`);
+    if (!task.steady && !going && performance.now() > lastKill + PATIENCE_MS) {
+      fault("lostExitCodes", `${task.id}: no end within 120 s after the last kill; ${task.seen}`);
       live.delete(task.id);
     }
   }
@@ -408,7 +412,6 @@ console.log(
 );
 startAgent();
 for (let i = 0; i < Math.min(10, wanted / 5); i++) await launch(true);
-let going = true;
 const churn = setInterval(() => going && bystander(), 40);
 const filling = (async () => {
   while (going) {
@@ -427,6 +430,7 @@ for (let round = 1; round <= rounds; round++) {
   if (random() < 0.7) while (address === undefined) await sleep(10);
   await sleep(random() < 0.2 ? between(0, 100) : between(100, 1500));
   await strike();
+  lastKill = performance.now();
   if (round % 25 === 0)
     console.log(
       `${round} rounds, ${started} tasks, ${Math.round((performance.now() - from) / 1000)} s: ${JSON.stringify(count)}`,

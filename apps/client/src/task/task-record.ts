@@ -18,6 +18,9 @@ const CLOSED = new Error("the record is closed");
 
 type LocalPatch = { readonly [K in keyof TaskLocalState]?: TaskLocalState[K] | undefined };
 
+/** More than an end and a new start take, with the whole configuration of the task. */
+const RESTART_ROOM_BYTES = 16_384;
+
 /** A `TaskState` of a task that has done nothing yet. */
 export function pendingTaskState(): TaskState {
   return {
@@ -170,8 +173,10 @@ export class TaskRecord {
 
   /** Rejects when nothing can be written now: what takes a running task down must not begin if its next start could not be written down. */
   async confirmWritable(): Promise<void> {
-    const { persist, keys, clock } = this.#options;
-    await persist.write({ put: { [`${keys.taskState}_asked`]: clock.now() } });
+    const { persist, keys } = this.#options;
+    const key = `${keys.taskState}_room`;
+    await persist.write({ put: { [key]: " ".repeat(RESTART_ROOM_BYTES) } });
+    await persist.write({ delete: [key] });
   }
 
   /** Writes again, changed or not. */

@@ -1,7 +1,19 @@
 import { encode } from "@msgpack/msgpack";
 import type { TaskConfig } from "@outrider/plugin-driver";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { alive, pause, until } from "./harness.ts";
@@ -49,7 +61,10 @@ async function outcome(script: string): Promise<string> {
 
 describe.each(["/bin/bash", "/bin/busybox"])("a machine whose sh is %s", (path) => {
   it.skipIf(!existsSync(path))("tells exit codes and signals apart and starts in the task's own group", async () => {
-    local = makeLocalDriver({ tools: { shell: path, shellIsBash: path.endsWith("bash") } });
+    // by that name: a shell that is many programs goes by it, and bash behaves differently
+    const folder = mkdtempSync(join(tmpdir(), "outrider-sh-"));
+    symlinkSync(path, join(folder, "sh"));
+    local = makeLocalDriver({ tools: { shell: join(folder, "sh"), shellIsBash: path.endsWith("bash") } });
     const seen = await Promise.all(
       [
         "exit 0",
@@ -62,7 +77,52 @@ describe.each(["/bin/bash", "/bin/busybox"])("a machine whose sh is %s", (path) 
       ].map(outcome),
     );
     expect(seen).toEqual(["0/0", "3/0", "137/0", "137/9", "130/2", "162/34", "5/0"]);
+    rmSync(folder, { recursive: true });
   });
+});
+
+/** The mount point of the unified hierarchy, beside those of version 1 on many machines; `undefined` when nothing can be made there. */
+function unifiedHierarchy(): string | undefined {
+  const point = /^\S+ (\S+) cgroup2 /m.exec(readFileSync("/proc/mounts", "utf8"))?.[1];
+  try {
+    accessSync(join(point ?? "", "cgroup.procs"), constants.W_OK);
+    return point;
+  } catch {
+    console.log("no writable cgroup hierarchy of version 2: its ways of ending tasks are tried on made-up files only");
+    return undefined;
+  }
+}
+
+describe("a machine with cgroups of version 2", () => {
+  const unified = unifiedHierarchy();
+
+  it.skipIf(unified === undefined)(
+    "keeps a task's processes together and ends them all, also one that changed its session and its environment",
+    async () => {
+      local = makeLocalDriver({ cgroups: { mode: "v2", members: unified as string, controllers: {} } });
+      const config = task(
+        "(setsid env -i sh -c 'echo $$ >daemon; exec sleep 1000' &); while [ ! -s daemon ]; do sleep 0.02; done; exit 9",
+      );
+      const daemon = (): number => Number(readFileSync(join(config.allocDir, config.name, "daemon"), "utf8"));
+      await local.driver.startTask(config);
+      expect(await local.driver.waitTask(config.id)).toMatchObject({ exitCode: 9, signal: 0, oomKilled: false });
+      await until("the end of the daemon", () => !alive(daemon()));
+      await local.driver.destroyTask(config.id, false);
+      const stopped = task("(setsid env -i sh -c 'exec sleep 1000' &); trap '' INT; while :; do sleep 0.1; done");
+      await local.driver.startTask(stopped);
+      await pause(300);
+      const folder = join(unified as string, "outrider");
+      const members = readdirSync(folder, { recursive: true, encoding: "utf8" })
+        .filter((name) => name.endsWith("cgroup.procs"))
+        .flatMap((name) => readFileSync(join(folder, name), "utf8").trim().split("\n"))
+        .filter((pid) => pid !== "");
+      expect(members.length).toBeGreaterThanOrEqual(2);
+      await local.driver.stopTask(stopped.id, 100, "SIGINT");
+      expect(members.map(Number).filter(alive)).toEqual([]);
+      await local.driver.destroyTask(stopped.id, false);
+      expect(existsSync(folder)).toBe(false);
+    },
+  );
 });
 
 describe("a machine without a foreign function interface", () => {

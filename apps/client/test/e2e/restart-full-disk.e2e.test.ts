@@ -1,0 +1,35 @@
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, expect, it } from "vitest";
+import { exec, jobOf, Rig, shTask } from "./harness.ts";
+
+const rig = new Rig("restart", { data: "disk/data" });
+const disk = join(rig.dir, "disk");
+afterAll(async () => {
+  await exec("umount", ["-l", disk], process.env);
+  rmSync(rig.dir, { recursive: true, force: true });
+});
+
+it("alloc restart on a full disk is refused, and the task runs on", async ({ skip }) => {
+  mkdirSync(disk);
+  if ((await exec("mount", ["-t", "tmpfs", "-o", "size=24m", "tmpfs", disk], process.env)).code !== 0)
+    skip("cannot mount a small disk here");
+  await rig.start();
+  await rig.submit(jobOf("steady", [shTask("t", "echo pid $$; exec sleep 100000")]));
+  const { ID } = await rig.alloc("steady", "runs", (a) => a.ClientStatus === "running");
+  const output = (): string => readFileSync(join(rig.data, "alloc", ID, "alloc", "logs", "t.stdout.0"), "utf8");
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const before = output();
+  await exec("sh", ["-c", `cat /dev/zero >'${disk}/filler'`], process.env);
+  const refused = await rig.cli("alloc", "restart", ID);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("no space left")]);
+  expect(() => process.kill(Number(/\d+/.exec(before)?.[0]), 0)).not.toThrow();
+  rmSync(join(disk, "filler"));
+  expect((await rig.cli("alloc", "restart", ID)).code).toBe(0);
+  const again = await rig.alloc("steady", "was restarted once", (a) => a.TaskStates.t.Restarts === 1);
+  expect(again.TaskStates.t.State).toBe("running");
+  // the disk itself goes afterwards
+  await rig.close().catch((reason: NodeJS.ErrnoException) => {
+    if (reason.code !== "EBUSY") throw reason;
+  });
+});
