@@ -76,9 +76,15 @@ export interface Run {
 }
 
 /** Runs a program to its end. */
-export function exec(command: string, args: readonly string[], env: NodeJS.ProcessEnv, cwd = "/"): Promise<Run> {
+export function exec(
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  cwd = "/",
+  timeout = 60_000,
+): Promise<Run> {
   return new Promise((resolve) => {
-    execFile(command, args, { env, cwd, timeout: 60_000, maxBuffer: 64 * 2 ** 20 }, (error, stdout, stderr) => {
+    execFile(command, args, { env, cwd, timeout, maxBuffer: 64 * 2 ** 20 }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : typeof error.code === "number" ? error.code : -1, stdout, stderr });
     });
   });
