@@ -196,7 +196,7 @@ describe("a first line", () => {
         expect(await start).toBe("ERR_OUTRIDER_PLUGIN_START");
         expect(children[0]?.signals).toEqual(["SIGKILL"]);
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 
@@ -285,7 +285,7 @@ describe("our server", () => {
       fc.asyncProperty(fc.array(frame, { maxLength: 8 }), async (frames) =>
         soon(throwAt([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), settings, ...frames])),
       ),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 
