@@ -1,5 +1,5 @@
 import type { FileChange } from "../alloc-dir-fs.ts";
-import type { Look } from "./watch-hub.ts";
+import type { Look } from "./look.ts";
 
 /** `missing` is told once to a follower of changes when there is nothing at its first look. */
 type Told = FileChange | "missing";

@@ -2,6 +2,9 @@ import { systemClock, type Clock } from "@outrider/backoff";
 import { AllocDirError } from "../alloc-dir-error.ts";
 import type { FileChange } from "../alloc-dir-fs.ts";
 import { Follower } from "./follower.ts";
+import type { Look } from "./look.ts";
+
+export type { Look } from "./look.ts";
 
 /** How often a path is looked at where nothing tells of changes, ms. */
 export const POLL_MS = 250;
@@ -9,13 +12,6 @@ export const POLL_MS = 250;
 export const NET_MS = 1000;
 /** However busy a file is, it is looked at no more often, ms. */
 export const MIN_GAP_MS = 50;
-
-/** What a path means now, as far as watchers care. */
-export interface Look {
-  readonly identity: string;
-  readonly size: number;
-  readonly mtimeNs: bigint;
-}
 
 /** Tells that something may have happened; `alive` says whether it still can. */
 export interface ChangeHint extends Disposable {
