@@ -77,7 +77,12 @@ describe.skipIf(missing !== undefined)("a TypeScript driver in a Go host", () =>
         details: ["type.googleapis.com/hashicorp.nomad.plugins.shared.structs.RecoverableError "],
       },
       start: { handle: { version: 1, state: "RUNNING", config: { id: "a/web/0a0b0c0d" } } },
-      stats: { code: "DeadlineExceeded" },
+      stats: {
+        stats: {
+          id: "a/web/0a0b0c0d",
+          aggResourceUsage: { memory: { rss: expect.stringMatching(/^\d{6,}$/) as string } },
+        },
+      },
       wait: { result: { exitCode: 5 } },
       destroy: {},
       waitAgain: { code: "Unknown", message: "task not found for given id" },
