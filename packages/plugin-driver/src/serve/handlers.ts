@@ -14,7 +14,7 @@ export type Write<R> = (message: R) => Promise<void>;
 /** A method with one answer. */
 export interface UnaryMethod<Q, R> {
   readonly kind: "unary";
-  run(request: Q, signal: AbortSignal): Promise<R>;
+  run(this: void, request: Q, signal: AbortSignal): Promise<R>;
   /** Whether the call's failures carry Nomad's recoverable flag. */
   readonly recoverable: boolean;
 }
@@ -22,14 +22,14 @@ export interface UnaryMethod<Q, R> {
 /** A method with a stream of answers; it ends well when `run` returns. */
 export interface ServerStreamMethod<Q, R> {
   readonly kind: "server-stream";
-  run(request: Q, write: Write<R>, signal: AbortSignal): Promise<void>;
+  run(this: void, request: Q, write: Write<R>, signal: AbortSignal): Promise<void>;
   readonly recoverable: boolean;
 }
 
 /** A method with streams both ways; it ends well when `run` returns, which may be before the host has half-closed. */
 export interface BidiMethod<Q, R> {
   readonly kind: "bidi";
-  run(requests: AsyncIterable<Q>, write: Write<R>, signal: AbortSignal): Promise<void>;
+  run(this: void, requests: AsyncIterable<Q>, write: Write<R>, signal: AbortSignal): Promise<void>;
 }
 
 // The messages of a method are known to its service's description only.

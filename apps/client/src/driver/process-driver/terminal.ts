@@ -24,7 +24,7 @@ export interface TerminalCommand {
   write(data: Uint8Array): Promise<void>;
   resize(size: TerminalSize): Promise<void>;
   /** After the exit: what has not been read yet. Releases the terminal. */
-  takeRest(): Buffer[];
+  takeRest(this: void): Buffer[];
   kill(): void;
 }
 
