@@ -397,3 +397,30 @@ describe("the gate", () => {
     await expect(gate.enter(AbortSignal.abort(new Error("no")))).rejects.toThrow("no");
   });
 });
+
+describe("a disk that fails", () => {
+  it("is told at the root and in the middle, and what cannot be an entry is left out", async () => {
+    const { path, request } = folder("failing");
+    writeFileSync(join(path, "a"), "a");
+    const broken = { ...request, roots: [{ name: "alloc/data", base: temp, below: ["failing\0"] }] };
+    expect(() => archive(broken)).toThrow("ERR_INVALID_ARG_VALUE");
+    const linked = { ...request, roots: [{ name: "alloc/data", base: temp, below: ["failing", "a"] }] };
+    expect(archive(linked).report.skippedPaths).toEqual([{ path: "alloc/data", reason: "link" }]);
+    // More than are named in a report.
+    for (let i = 0; i < 110; i++) symlinkSync("x", join(path, `l${i}`));
+    const many = folder("many-fifos");
+    execFileSync(
+      "mkfifo",
+      Array.from({ length: 105 }, (_, i) => join(many.path, `f${i}`)),
+    );
+    expect(archive(many.request).report).toMatchObject({ skipped: 105, entries: 1 });
+    expect(archive(many.request).report.skippedPaths).toHaveLength(100);
+    expect(archive(request).report).toMatchObject({ entries: 112, skipped: 0 });
+  });
+
+  it.skipIf(process.getuid?.() !== 0)("leaves devices out", () => {
+    const { path, request } = folder("devices");
+    execFileSync("mknod", [join(path, "null"), "c", "1", "3"]);
+    expect(archive(request).report.skippedPaths).toEqual([{ path: "alloc/data/null", reason: "device" }]);
+  });
+});
