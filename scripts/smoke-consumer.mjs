@@ -56,7 +56,7 @@ export function checkConsumer({ root, work, run, fail, specifiers }) {
   return programs.length * KINDS.length;
 }
 
-/** What a README says that its example prints: the text block behind it, or the remarks behind its prints. */
+/** What a README says that its example prints: the text block behind it, or the remarks behind its prints (empty lines left out). */
 function promised(readme) {
   const [, code] = /```ts\n([^]*?)```/.exec(readme) ?? [];
   if (code === undefined) return undefined;
@@ -78,7 +78,9 @@ export function checkReadmes({ root, work, run, fail, packages }) {
   compile({ root, run }, folder, { module: "nodenext" });
   for (const { name, output } of examples) {
     const printed = run(process.execPath, [join(folder, "out", `${name}.mjs`)]);
-    if (printed !== output) fail(`the README of ${name} promises\n${output}but its example prints\n${printed}`);
+    const lines = (text) => text.replace(/\n{2,}/g, "\n");
+    if (lines(printed) !== lines(output))
+      fail(`the README of ${name} promises\n${output}but its example prints\n${printed}`);
   }
   return examples.length;
 }
