@@ -61,7 +61,9 @@ function promised(readme) {
   const [, code] = /```ts\n([^]*?)```/.exec(readme) ?? [];
   if (code === undefined) return undefined;
   const [, block] = /```ts\n[^]*?```\n+prints\n+```text\n([^]*?)```/.exec(readme) ?? [];
-  const remarks = [...code.matchAll(/\/\/ prints: (.*)|console\.log\(.*\); \/\/ (.*)/g)].map((m) => m[1] ?? m[2]);
+  const remarks = [...code.matchAll(/\/\/ prints: (.*)|console\.log\(.*\); \/\/ (?:prints: )?(.*)/g)].map(
+    (m) => m[1] ?? m[2],
+  );
   const output = block ?? (remarks.length > 0 ? `${remarks.join("\n")}\n` : undefined);
   return output === undefined ? undefined : { code, output };
 }
