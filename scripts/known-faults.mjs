@@ -39,7 +39,7 @@ function runTests(folder, { test, title }) {
     { cwd: folder, stdio: "ignore", detached: true },
   );
   return new Promise((resolve) => {
-    const timer = setTimeout(() => process.kill(-(child.pid ?? 0), "SIGKILL"), LIMIT_MS);
+    const timer = setTimeout(() => child.pid !== undefined && process.kill(-child.pid, "SIGKILL"), LIMIT_MS);
     child.on("close", (code, signal) => {
       clearTimeout(timer);
       if (signal !== null) return resolve(undefined);
