@@ -14,7 +14,8 @@ const run = (command, cwd = copy) => {
     stdio: "inherit",
     env: { ...process.env, PATH: `${copy}/node_modules/.bin:${process.env.PATH}` },
   });
-  if (done.status !== 0) process.exit(done.status ?? 1);
+  // Thrown, not exited with: the copy must go.
+  if (done.status !== 0) throw new Error(`"${command}" ended with ${done.status ?? done.signal}`);
 };
 try {
   run(`git clone -q --local "${root}" "${copy}"`, root);
@@ -24,6 +25,9 @@ try {
   run("turbo run build");
   run("node scripts/smoke-packed.mjs");
   run("node scripts/pnpm.mjs -r publish --dry-run --no-git-checks");
+} catch (error) {
+  console.error(`release:dry: ${error.message}`);
+  process.exitCode = 1;
 } finally {
   rmSync(join(copy, ".."), { recursive: true, force: true });
 }
