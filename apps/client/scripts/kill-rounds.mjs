@@ -23,6 +23,7 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { setInterval, setTimeout } from "node:timers";
 import { parseArgs } from "node:util";
 
 const { values: o } = parseArgs({

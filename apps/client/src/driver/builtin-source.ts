@@ -9,8 +9,8 @@ import type { ProcessConnection } from "./process-connection.ts";
 
 /** Name of the built-in driver. */
 export const BUILTIN_DRIVER = "raw_exec";
-/** Attempts of a call to the collector, each with a newer process. */
-const LOG_ATTEMPTS = 5;
+/** Attempts of a call to the collector, each with a newer process: many, since a driver that dies while it starts is no reason to fail a task. */
+const LOG_ATTEMPTS = 100;
 
 /** Opens the driver process; every instance carries its connection to the collector. */
 export class BuiltinSource implements DriverSource {

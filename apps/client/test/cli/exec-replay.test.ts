@@ -213,6 +213,7 @@ describe("alloc exec", () => {
     async function* keys(): AsyncGenerator<Uint8Array> {
       stop.abort(new Error("interrupted"));
       await new Promise(() => undefined);
+      yield Buffer.alloc(0);
     }
     const record = recording("alloc-exec-idle");
     expect((await run(record, words(record.command), { stdin: keys(), stop: stop.signal })).code).toBe(130);

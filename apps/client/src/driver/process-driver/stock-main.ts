@@ -23,7 +23,7 @@ const LEVELS = ["trace", "debug", "info", "warn", "error"] as const;
 const { values } = parseArgs({
   options: { name: { type: "string", default: "process" }, "log-level": { type: "string", default: "info" } },
 });
-const { name = "process" } = values;
+const { name } = values;
 if (!/^[a-z0-9][a-z0-9_-]{0,63}$/.test(name)) {
   process.stderr.write(`[ERROR] --name ${JSON.stringify(name)}: must be lower case letters, digits, - and _\n`);
   process.exit(2);

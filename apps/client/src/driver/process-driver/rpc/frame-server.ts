@@ -39,9 +39,9 @@ interface RunningCall {
 /** A server that listens. */
 export interface FrameServer {
   /** Connections at this moment. */
-  connections(): number;
+  connections(this: void): number;
   /** Answers that were given still leave. */
-  close(): void;
+  close(this: void): void;
 }
 
 /** Listens on a unix socket, for this user only. */
