@@ -138,7 +138,7 @@ describe("host and plugin", () => {
   it("keep a fingerprint open whose driver throws something odd, and take an interval of 0 for a second", async () => {
     const driver = new MemoryDriver();
     const intervals: number[] = [];
-    const { taskStats } = driver;
+    const taskStats = driver.taskStats.bind(driver);
     Object.assign(driver, {
       fingerprint: () => ({
         [Symbol.asyncIterator]: () => ({
@@ -148,7 +148,7 @@ describe("host and plugin", () => {
       }),
       taskStats: (id: string, ms: number, signal: AbortSignal) => {
         intervals.push(ms);
-        return taskStats.call(driver, id, ms, signal);
+        return taskStats(id, ms, signal);
       },
     });
     await using pair = await connected(driver);
