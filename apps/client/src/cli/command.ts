@@ -14,9 +14,16 @@ export interface UserTerminal {
   onResize(changed: () => void): () => void;
 }
 
+/** Where a command writes. `write` gives false when the reader is slow; `drain` tells that there is room again. */
+export interface Output {
+  write(text: string | Uint8Array): unknown;
+  once?(event: "drain", fn: () => void): unknown;
+  readonly isTTY?: boolean;
+}
+
 /** Everything a command may touch of the outside. */
 export interface CommandContext {
-  readonly stdout: { write(text: string | Uint8Array): unknown; readonly isTTY?: boolean };
+  readonly stdout: Output;
   readonly stderr: { write(text: string | Uint8Array): unknown; readonly isTTY?: boolean };
   readonly stdin: AsyncIterable<Uint8Array>;
   readonly env: Readonly<Record<string, string | undefined>>;

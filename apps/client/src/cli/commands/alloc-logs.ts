@@ -82,8 +82,8 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
       if (frame.FileEvent) context.stderr.write(`outrider: ${frame.FileEvent}\n`);
       if (!frame.Data) continue;
       const data = Buffer.from(frame.Data, "base64");
-      if (keep === undefined) context.stdout.write(data);
-      else keep.add(data);
+      if (keep !== undefined) keep.add(data);
+      else if (context.stdout.write(data) === false) await room(context);
     }
   } catch (error) {
     // Ctrl-C is how one leaves a follower.
@@ -91,6 +91,19 @@ async function run(context: CommandContext, flags: ParsedFlags): Promise<number>
   }
   release();
   return 0;
+}
+
+/** Waits for a slow reader, so that what it has not taken yet does not pile up here. */
+function room({ stdout, signal }: CommandContext): Promise<void> {
+  return new Promise((resolve) => {
+    if (stdout.once === undefined || signal.aborted) return resolve();
+    const done = (): void => {
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    signal.addEventListener("abort", done, { once: true });
+    stdout.once("drain", done);
+  });
 }
 
 export const allocLogs: Command = {
