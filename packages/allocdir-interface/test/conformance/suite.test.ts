@@ -31,7 +31,11 @@ const broken: AllocDirSubject = {
 };
 
 /** Can do nothing beside the plain things. */
-const plain: AllocDirSubject = { name: "plain", capabilities: { isolation: ["none"] }, create: (ctx) => memory.create(ctx) };
+const plain: AllocDirSubject = {
+  name: "plain",
+  capabilities: { isolation: ["none"] },
+  create: (ctx) => memory.create(ctx),
+};
 
 it("ids are unique, and named by group and case", () => {
   expect(new Set(CONFORMANCE_CASES).size).toBe(CONFORMANCE_CASES.length);
