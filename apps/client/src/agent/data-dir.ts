@@ -27,11 +27,16 @@ export interface DataDir extends AsyncDisposable {
   readonly client: string;
   readonly alloc: string;
   readonly driver: string;
+  /** Lets other users walk through the root, not list it (0711): from the first task of another user on. Each part is closed by itself. */
+  letPass(): Promise<void>;
 }
 
+const CLOSED = 0o700;
+const PASSAGE = 0o711;
+
 /**
- * Makes or opens the data folder, with a format version and a lock. It is private (0700); as root it may be walked through (0711), not listed,
- * so that tasks of other users reach their directories: each part of it is closed to others by itself. Rejects with ERR_OUTRIDER_AGENT_DATA_DIR,
+ * Makes or opens the data folder: private (0700), with a format version and a lock. One that tasks of other users walk through stays as it is,
+ * since they may be running. Rejects with ERR_OUTRIDER_AGENT_DATA_DIR,
  * ERR_OUTRIDER_AGENT_DATA_DIR_NEWER or ERR_OUTRIDER_STATE_LOCKED.
  */
 export async function openDataDir(root: string): Promise<DataDir> {
@@ -46,7 +51,7 @@ export async function openDataDir(root: string): Promise<DataDir> {
     await mkdir(root, { recursive: true, mode: 0o700 });
     await checkOwner(root);
     await checkForeign(root);
-    await chmod(root, process.geteuid?.() === 0 ? 0o711 : 0o700);
+    if (((await stat(root)).mode & 0o777) !== PASSAGE || process.geteuid?.() !== 0) await chmod(root, CLOSED);
   } catch (reason) {
     throw OutriderError.from(
       reason,
@@ -65,7 +70,9 @@ export async function openDataDir(root: string): Promise<DataDir> {
     await lock[Symbol.asyncDispose]();
     throw reason;
   }
-  return { ...parts, [Symbol.asyncDispose]: () => lock[Symbol.asyncDispose]() };
+  let passage: Promise<void> | undefined;
+  const letPass = (): Promise<void> => (passage ??= chmod(root, PASSAGE));
+  return { ...parts, letPass, [Symbol.asyncDispose]: () => lock[Symbol.asyncDispose]() };
 }
 
 async function checkOwner(root: string): Promise<void> {

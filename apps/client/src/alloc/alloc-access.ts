@@ -16,13 +16,18 @@ const PASSAGE = { mode: 0o711 } as const;
 export function allocAccess(
   alloc: Pick<Allocation, "Job" | "TaskGroup">,
   find: UserFinder,
+  letPass: () => Promise<void>,
 ): (directory: string) => Promise<DirAccess | undefined> {
   const group = alloc.Job?.TaskGroups?.find((g) => g.Name === alloc.TaskGroup);
   const tasks = group?.Tasks ?? [];
   return async (directory) => {
     const users = await Promise.all(tasks.map((task) => userOf(task, find)));
     const others = users.filter((user) => user !== "own");
-    if (directory === "") return others.length === 0 ? SHUT : PASSAGE;
+    if (directory === "") {
+      if (others.length === 0) return SHUT;
+      await letPass();
+      return PASSAGE;
+    }
     if (directory === "alloc") {
       const [first] = others;
       if (first === undefined || first === "unknown") return undefined;

@@ -34,3 +34,16 @@ it("takes a private folder with other files, and its own again when someone open
   await (await openDataDir(root))[Symbol.asyncDispose]();
   expect(mode()).toBe(0o700);
 });
+
+it.runIf(process.geteuid?.() === 0)(
+  "lets others walk through once a task needs it, and over the next start",
+  async () => {
+    const dir = await openDataDir(root);
+    expect(mode()).toBe(0o700);
+    await dir.letPass();
+    expect(mode()).toBe(0o711);
+    await dir[Symbol.asyncDispose]();
+    await (await openDataDir(root))[Symbol.asyncDispose]();
+    expect(mode()).toBe(0o711);
+  },
+);
