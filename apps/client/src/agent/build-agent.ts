@@ -206,7 +206,8 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
     drivers,
     encodeDriverConfig: (schema, block, variables) => encodeConfig(schema, block, { variables }),
     logCollector: drivers.logCollector,
-    newAllocDir: (alloc) => newAllocDir(alloc, { root: dir.alloc, letPass: dir.letPass, logger, clock, mounter }),
+    newAllocDir: (alloc) =>
+      newAllocDir(alloc, { root: dir.alloc, letPass: () => dir.letPass(), logger, clock, mounter }),
     node: () => (node as NodeClient).node,
     region: config.region,
     variables: server.variables,
