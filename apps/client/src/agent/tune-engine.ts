@@ -8,5 +8,8 @@ const KNOWN = /^(20|22|24)\./;
  * calls runs a few hundred times more, which costs less than the compiling of it. Functions that are hot for long are optimized all the same.
  */
 export function tuneEngine(): void {
-  if (KNOWN.test(process.versions.node)) setFlagsFromString("--interrupt-budget=600000");
+  if (!KNOWN.test(process.versions.node)) return;
+  setFlagsFromString("--interrupt-budget=600000");
+  // Room for young objects at once instead of by doubling: a burst of starts is over before it had grown.
+  setFlagsFromString("--semi-space-growth-factor=16");
 }

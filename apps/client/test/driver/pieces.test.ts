@@ -124,6 +124,8 @@ describe("task settings", () => {
       deniedEnv: [],
       cgroupV1: {},
       cgroupV2: "",
+      limits: {},
+      umask: "",
     });
     expect(
       decode({
@@ -139,6 +141,8 @@ describe("task settings", () => {
       command: "a",
       args: ["-u"],
       workDir: "/tmp",
+      limits: {},
+      umask: "",
       oomScoreAdj: 10,
       deniedEnv: ["A*"],
       cgroupV1: { pids: "x" },

@@ -1,7 +1,7 @@
-import type { AllocHook, AllocUpdate, TaskEventInput } from "@outrider/alloc-runner";
+import type { AllocHook, AllocUpdate, BroadcastListener, TaskEventInput } from "@outrider/alloc-runner";
 import { sleep, type Clock } from "@outrider/backoff";
 import { formatDuration, isServerTerminal, nsToMs, TASK_EVENT, type Allocation } from "@outrider/nomad-structs";
-import { childSignal } from "../../child-signal.ts";
+import { childSignal, type ChildSignal } from "../../child-signal.ts";
 import { findGroup } from "../../task/task-lookup.ts";
 import type { AllocHookContext } from "../alloc-hook-context.ts";
 import { stageOf } from "../coordinator.ts";
@@ -80,7 +80,7 @@ function rulesOf(alloc: Allocation): HealthRules | undefined {
 async function watch(c: AllocHookContext, alloc: Allocation, rules: HealthRules, signal: AbortSignal): Promise<void> {
   const { clock } = c.config;
   const tasks = trackedTasks(alloc);
-  using listener = c.listener();
+  using waits = new Waits(c, rules.useChecks, signal);
   const deadline = new Countdown(clock, nsToMs(rules.deadlineNs));
   let update: AllocUpdate | undefined;
   let steady = { sinceMs: -1, seenAt: 0 };
@@ -105,35 +105,92 @@ async function watch(c: AllocHookContext, alloc: Allocation, rules: HealthRules,
       if (healthyIn <= 0) return c.setHealth(true, new Map());
       wait = Math.min(left, healthyIn);
     }
-    const round = childSignal(signal);
-    const both = round.signal;
-    const news = listener.receive({ signal: both });
-    news.catch(() => undefined);
-    const waits: Array<Promise<AllocUpdate | "time" | undefined>> = [news];
-    if (rules.useChecks) waits.push(checksChange(c.checks, both));
-    if (!deadline.held) {
-      const timer = sleep(wait, { clock, signal: both, ref: false }).then(() => "time" as const);
-      timer.catch(() => undefined);
-      waits.push(timer);
-    }
-    try {
-      const next = await Promise.race(waits);
-      if (next === undefined) return;
-      if (next !== "time") update = next;
-    } finally {
-      round.end();
-    }
+    const next = await waits.next(deadline.held ? undefined : clock.monotonic() + wait);
+    if (next === undefined) return;
+    if (next !== "look") update = next;
   }
 }
 
+/** Times that differ by less are the same one, worked out twice. */
+const SAME_MS = 0.5;
+
+interface News {
+  readonly update: AllocUpdate | undefined;
+}
+
+/** What a watch waits for; whatever has not come yet is waited for in the next round, too. */
+class Waits implements Disposable {
+  readonly #c: AllocHookContext;
+  readonly #listener: BroadcastListener<AllocUpdate>;
+  readonly #useChecks: boolean;
+  readonly #life: ChildSignal;
+  #news: Promise<News> | undefined;
+  #checks: Promise<"look"> | undefined;
+  #timer: { readonly atMs: number; readonly due: Promise<"look">; readonly life: ChildSignal } | undefined;
+
+  constructor(c: AllocHookContext, useChecks: boolean, signal: AbortSignal) {
+    this.#c = c;
+    this.#listener = c.listener();
+    this.#useChecks = useChecks;
+    this.#life = childSignal(signal);
+  }
+
+  /** An update, undefined when there are no more, or "look" when a check has changed or the time has come. */
+  async next(atMs: number | undefined): Promise<AllocUpdate | "look" | undefined> {
+    const received = (): Promise<News> =>
+      this.#listener.receive({ signal: this.#life.signal }).then((update) => ({ update }));
+    this.#news ??= quiet(received());
+    const waits: Array<Promise<News | "look">> = [this.#news];
+    if (this.#useChecks) {
+      this.#checks ??= checksChange(this.#c.checks, this.#life.signal).finally(() => (this.#checks = undefined));
+      waits.push(this.#checks);
+    }
+    this.#setTimer(atMs);
+    if (this.#timer !== undefined) waits.push(this.#timer.due);
+    const next = await Promise.race(waits);
+    if (next === "look") return next;
+    // Only what was taken: an update may come together with something else.
+    this.#news = undefined;
+    return next.update;
+  }
+
+  #setTimer(atMs: number | undefined): void {
+    const { clock } = this.#c.config;
+    if (atMs !== undefined && this.#timer !== undefined && Math.abs(this.#timer.atMs - atMs) < SAME_MS) return;
+    this.#timer?.life.end();
+    this.#timer = undefined;
+    if (atMs === undefined) return;
+    const life = childSignal(this.#life.signal);
+    const slept = sleep(atMs - clock.monotonic(), { clock, signal: life.signal, ref: false });
+    const due = quiet(
+      slept.then(() => {
+        if (this.#timer?.life === life) this.#timer = undefined;
+        return "look" as const;
+      }),
+    );
+    this.#timer = { atMs, due, life };
+  }
+
+  [Symbol.dispose](): void {
+    this.#life.end();
+    this.#listener[Symbol.dispose]();
+  }
+}
+
+/** Its failure is told to those who wait for it. */
+function quiet<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
 /** Resolves at the next change of a check's status, or with the signal. */
-function checksChange(checks: AllocHookContext["checks"], signal: AbortSignal): Promise<"time"> {
-  if (signal.aborted) return Promise.resolve("time");
+function checksChange(checks: AllocHookContext["checks"], signal: AbortSignal): Promise<"look"> {
+  if (signal.aborted) return Promise.resolve("look");
   return new Promise((resolve) => {
     const done = (): void => {
       listening[Symbol.dispose]();
       signal.removeEventListener("abort", done);
-      resolve("time");
+      resolve("look");
     };
     const listening = checks.onChange(done);
     signal.addEventListener("abort", done, { once: true });

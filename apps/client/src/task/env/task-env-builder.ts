@@ -130,23 +130,31 @@ export class TaskEnvBuilder {
     paths: TaskPaths | undefined,
     nodeVars: Readonly<Record<string, string>>,
   ): Record<string, string> {
-    const env: Record<string, string> = { ...common };
+    const builtIn: Record<string, string> = { ...common };
     if (paths !== undefined) {
-      env["NOMAD_ALLOC_DIR"] = paths.allocDir;
-      env["NOMAD_TASK_DIR"] = paths.localDir;
-      env["NOMAD_SECRETS_DIR"] = paths.secretsDir;
+      builtIn["NOMAD_ALLOC_DIR"] = paths.allocDir;
+      builtIn["NOMAD_TASK_DIR"] = paths.localDir;
+      builtIn["NOMAD_SECRETS_DIR"] = paths.secretsDir;
     }
-    const below: Record<string, string> = { ...this.#host, ...env };
-    const known = (name: string): string | undefined =>
-      Object.hasOwn(below, name) ? below[name] : Object.hasOwn(nodeVars, name) ? nodeVars[name] : undefined;
+    const sources = [builtIn, this.#host, nodeVars];
+    const known = (name: string): string | undefined => sources.find((s) => Object.hasOwn(s, name))?.[name];
     const own: Record<string, string> = {};
     for (const [name, value] of Object.entries(this.#task?.Env ?? {})) {
       own[interpolate(name, known)] = interpolate(value, known);
     }
-    const merged = { ...below, ...own };
-    for (const hookEnv of this.#hooks.values()) Object.assign(merged, hookEnv);
-    return cleanEnv({ ...merged, ...this.#template });
+    const env = { ...cleanHost(this.#host) };
+    for (const layer of [builtIn, own, ...this.#hooks.values(), this.#template]) Object.assign(env, cleanEnv(layer));
+    return env;
   }
+}
+
+const cleanHosts = new WeakMap<object, Record<string, string>>();
+
+/** The agent's variables are the same ones for every task. */
+function cleanHost(host: Readonly<Record<string, string>>): Record<string, string> {
+  let clean = cleanHosts.get(host);
+  if (clean === undefined) cleanHosts.set(host, (clean = cleanEnv(host)));
+  return clean;
 }
 
 function samePaths(a: TaskPaths | undefined, b: TaskPaths | undefined): boolean {
