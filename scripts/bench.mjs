@@ -44,24 +44,32 @@ const number = (n) =>
     : Math.abs(n) >= 100
       ? Math.round(n).toLocaleString("en-US")
       : Number(n.toPrecision(3)).toString();
-const table = [
-  "| package | case | ours | peer | theirs | unit | ratio | goal |",
-  "|---|---|---:|---|---:|---|---:|---|",
-  ...rows.map(
-    (r) =>
-      `| ${r.package} | ${r.case} | ${number(r.ours)} | ${r.peer ?? "–"} | ${number(r.theirs)} | ${r.unit} | ${r.ratio === undefined || r.ratio === null ? "–" : number(r.ratio)} | ${r.goal ?? ""} |`,
-  ),
-].join("\n");
-console.log(table);
+const today = new Date().toISOString().slice(0, 10);
+const lines = rows.map(
+  (r) =>
+    `| ${r.package} | ${r.case} | ${number(r.ours)} | ${r.peer ?? "–"} | ${number(r.theirs)} | ${r.unit} | ${r.ratio === undefined || r.ratio === null ? "–" : number(r.ratio)} | ${r.goal ?? ""} | ${today} |`,
+);
+const head = [
+  "| package | case | ours | peer | theirs | unit | ratio | goal | measured |",
+  "|---|---|---:|---|---:|---|---:|---|---|",
+];
+console.log([...head, ...lines].join("\n"));
 if (update) {
   const page = join(root, "docs/benchmarks.md");
-  const head = "<!-- table:start -->";
-  const tail = "<!-- table:end -->";
+  const start = "<!-- table:start -->";
+  const end = "<!-- table:end -->";
   const text = readFileSync(page, "utf8");
-  const about = `Machine: ${cpus().length} × ${cpus()[0].model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()}, Node ${process.versions.node}. Command: \`npm run bench${nomad ? " -- --nomad <binary>" : ""}\`. Date: ${new Date().toISOString().slice(0, 10)}.`;
-  writeFileSync(
-    page,
-    `${text.slice(0, text.indexOf(head) + head.length)}\n${about}\n\n${table}\n${text.slice(text.indexOf(tail))}`,
-  );
+  const from = text.indexOf(start) + start.length;
+  const to = text.indexOf(end);
+  const nameOf = (line) => line.split("|")[1]?.trim();
+  const measured = new Set(lines.map(nameOf));
+  // Packages that were not measured this time keep the rows of the day when they were.
+  const kept = text
+    .slice(from, to)
+    .split("\n")
+    .filter((line) => line.startsWith("| ") && nameOf(line) !== "package" && !measured.has(nameOf(line)));
+  const all = [...kept, ...lines].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : nameOf(a) > nameOf(b) ? 1 : 0));
+  const about = `Machine: ${cpus().length} × ${cpus()[0].model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, Linux ${release()}, Node ${process.versions.node}. Command: \`npm run bench -- --nomad <binary> --update\`, also with the name of one package.`;
+  writeFileSync(page, `${text.slice(0, from)}\n${about}\n\n${[...head, ...all].join("\n")}\n${text.slice(to)}`);
 }
 process.exit(failed ? 1 : 0);
