@@ -52,6 +52,7 @@ const body = (id: string): string =>
               Driver: "raw_exec",
               Config: { command: "/bin/true" },
               Resources: { CPU: 1, MemoryMB: 10 },
+              LogConfig: { MaxFiles: 1, MaxFileSizeMB: 1 },
             },
           ],
         },
