@@ -176,6 +176,22 @@ describe("tasks and their driver process", () => {
       expect(readdirSync(join(h.dataDir, "driver", folder))).toEqual([]);
   });
 
+  it("leaves a task its whole time to stop when the agent goes away in the middle", async () => {
+    h = await startHarness();
+    const driver = await h.driver();
+    const task = await h.prepare("sh", [
+      "-c",
+      "trap 'sleep 0.5; echo bye; exit 9' TERM; echo up; while :; do sleep 0.05; done",
+    ]);
+    await driver.startTask(task.config);
+    await until("the task is up", () => task.stdout() === "up\n");
+    const ended = driver.waitTask(task.config.id);
+    const stopped = driver.stopTask(task.config.id, 20_000, "SIGTERM", AbortSignal.timeout(100));
+    await expect(stopped).rejects.toThrow();
+    expect(await ended).toMatchObject({ exitCode: 9, signal: 0 });
+    expect(task.stdout()).toBe("up\nbye\n");
+  });
+
   it("tells the exit code of a task that ended while no driver was there", async () => {
     h = await startHarness();
     const driver = await h.driver();

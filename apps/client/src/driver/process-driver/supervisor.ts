@@ -92,6 +92,8 @@ export class Supervisor {
       const ended = record.wait(abort).finally(() => patience.abort());
       await Promise.race([ended, sleep(timeoutMs, { clock, signal: patience.signal }).catch(() => undefined)]);
       if (record.hasEnded) return;
+      // an agent that went away has not shortened the task's time
+      abort?.throwIfAborted();
     }
     await this.#kill(record);
     if (record.orphaned) this.#changed(record.key);
