@@ -5,7 +5,7 @@
 // the workspace's install: pinned versions go into node_modules/.cache/mutation by npm on first use. The run works on a copy
 // of the workspace in the temp folder, so sources may be edited meanwhile. Left out: end-to-end tests, README examples, SLOW.
 // --sample n: only n mutants, always the same ones. --only: sources whose path contains one of the parts. --fresh: forget
-// the results kept from the last run. Report and survivors: node_modules/.cache/mutation/reports/<package>.{json,txt}.
+// the results kept from the last run. A test file that does not load stops the run (scripts/mutation-runner.mjs). Report and survivors: node_modules/.cache/mutation/reports/<package>.{json,txt}.
 import { spawnSync } from "node:child_process";
 import {
   cpSync,
@@ -160,9 +160,10 @@ export async function mutate(name, { sample, only = [], fresh = false } = {}) {
       `import { project } from "@outrider/build-config/vitest";\nexport default project(${JSON.stringify(name)}, ${JSON.stringify({ exclude, testTimeout: name in SLOW ? 120_000 : 20_000 })});\n`,
     );
     const config = {
-      testRunner: "vitest",
+      testRunner: "vitest-files",
       plugins: [
         join(tool, "node_modules/@stryker-mutator/vitest-runner/dist/src/index.js"),
+        join(root, "scripts/mutation-runner.mjs"),
         join(root, "scripts/mutation-sample.mjs"),
       ],
       vitest: { configFile: "vitest.mutation.config.js", related: false },
