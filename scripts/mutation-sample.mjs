@@ -6,7 +6,7 @@ import { relative } from "node:path";
 /** The number in [0, 1) that decides about a mutant: it is in the sample when the number is below the wanted part. */
 function place({ fileName, mutatorName, replacement, location: { start, end } }) {
   const file = relative(process.cwd(), fileName);
-  const key = `1|${file}|${mutatorName}|${replacement}|${start.line}:${start.column}-${end.line}:${end.column}`;
+  const key = `${process.env.OUTRIDER_MUTATION_SEED ?? 1}|${file}|${mutatorName}|${replacement}|${start.line}:${start.column}-${end.line}:${end.column}`;
   return createHash("sha256").update(key).digest().readUInt32BE(0) / 2 ** 32;
 }
 

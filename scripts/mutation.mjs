@@ -1,11 +1,14 @@
-// node scripts/mutation.mjs <package> [--sample n] [--only part,…] [--fresh]: the mutation score of one package.
+// node scripts/mutation.mjs <package> [--sample n] [--seed n] [--only part,…] [--fresh]: the mutation score of one package.
 //
 // Stryker changes one place of the sources at a time and runs the unit tests that reach it; a change that no test notices
-// "survives". The score is what was noticed of all that was tried. Stryker is big (some 170 packages), so it stays outside
-// the workspace's install: pinned versions go into node_modules/.cache/mutation by npm on first use. The run works on a copy
-// of the workspace in the temp folder, so sources may be edited meanwhile. Left out: end-to-end tests, README examples, SLOW.
-// --sample n: only n mutants, always the same ones. --only: sources whose path contains one of the parts. --fresh: forget
-// the results kept from the last run. A test file that does not load stops the run (scripts/mutation-runner.mjs). Report and survivors: node_modules/.cache/mutation/reports/<package>.{json,txt}.
+// "survives". The score is what was noticed of all that was tried. A test file that does not load, or a hook that throws, is
+// a failure like that of a test: with a mutant it notices it, without one it ends the run (scripts/mutation-runner.mjs).
+// Stryker is big (some 170 packages), so it stays outside the workspace's install: pinned versions go into
+// node_modules/.cache/mutation by npm on first use. The run works on a copy of the workspace in the temp folder, so sources
+// may be edited meanwhile. Left out: end-to-end tests, README examples, SLOW.
+// --sample n: only n mutants, always the same ones of a --seed (1 unless told). --only: sources whose path contains one of
+// the parts. --fresh: forget the results kept from the last run. Report and survivors:
+// node_modules/.cache/mutation/reports/<package>.{json,txt}.
 import { spawnSync } from "node:child_process";
 import {
   cpSync,
@@ -141,7 +144,7 @@ function readReport(file) {
 }
 
 /** Runs Stryker on packages/<name>; throws when it cannot. */
-export async function mutate(name, { sample, only = [], fresh = false } = {}) {
+export async function mutate(name, { sample, seed = 1, only = [], fresh = false } = {}) {
   if (!existsSync(join(root, "packages", name, "src"))) throw new Error(`there is no package "${name}"`);
   install();
   const room = copyWorkspace();
@@ -150,7 +153,9 @@ export async function mutate(name, { sample, only = [], fresh = false } = {}) {
     const files = sourcesOf(folder, only);
     const total = await countMutants(folder, files);
     const part = sample === undefined ? 1 : Math.min(1, sample / total);
-    const variant = [name, ...only, ...(part < 1 ? [`sample${sample}`] : [])].join("-").replaceAll("/", "_");
+    const variant = [name, ...only, ...(part < 1 ? [`sample${sample}`, ...(seed === 1 ? [] : [`seed${seed}`])] : [])]
+      .join("-")
+      .replaceAll("/", "_");
     const report = join(cache, "reports", `${variant}.json`);
     const incrementalFile = join(cache, "incremental", `${variant}.json`);
     for (const dir of ["reports", "incremental"]) mkdirSync(join(cache, dir), { recursive: true });
@@ -184,7 +189,7 @@ export async function mutate(name, { sample, only = [], fresh = false } = {}) {
     };
     writeFileSync(join(folder, "stryker.conf.json"), JSON.stringify(config));
     const bin = join(tool, "node_modules/@stryker-mutator/core/bin/stryker.js");
-    const env = { ...process.env, OUTRIDER_MUTATION_PART: String(part) };
+    const env = { ...process.env, OUTRIDER_MUTATION_PART: String(part), OUTRIDER_MUTATION_SEED: String(seed) };
     const done = spawnSync(process.execPath, [bin, "run", "stryker.conf.json"], { cwd: folder, stdio: "inherit", env });
     if (done.status !== 0) throw new Error(`Stryker ended with ${done.status ?? done.signal} on ${name}`);
     const result = { name, total, sampled: part < 1, ...readReport(report) };
@@ -203,10 +208,11 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [name, ...rest] = process.argv.slice(2);
   const valueOf = (flag) => (rest.includes(flag) ? rest[rest.indexOf(flag) + 1] : undefined);
   if (name === undefined)
-    throw new Error("usage: node scripts/mutation.mjs <package> [--sample n] [--only part,…] [--fresh]");
+    throw new Error("usage: node scripts/mutation.mjs <package> [--sample n] [--seed n] [--only part,…] [--fresh]");
   const sample = Number(valueOf("--sample") ?? SAMPLE[name] ?? Infinity);
   const result = await mutate(name, {
     sample: Number.isFinite(sample) ? sample : undefined,
+    seed: Number(valueOf("--seed") ?? 1),
     only: valueOf("--only")?.split(",") ?? [],
     fresh: rest.includes("--fresh"),
   });
