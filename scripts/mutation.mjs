@@ -37,7 +37,6 @@ const SLOW = {
   hcl: ["test/differential.test.ts", "test/hostile.test.ts"],
   "plugin-driver": [
     "test/fuzz.prop.test.ts",
-    "test/process-exec.test.ts",
     // Their bench gives descriptors to sockets, which Node takes ill in the worker threads that Stryker uses.
     "test/defined-driver.conformance.test.ts",
     "test/conformance-mutants.test.ts",
