@@ -1,7 +1,8 @@
 import { lstatSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { AllocDirError } from "../alloc-dir-error.ts";
 import type { Mounter } from "../mounter.ts";
+import { TaskPaths } from "../task-paths.ts";
 import type { Isolation, TaskDir, TaskDirOptions } from "../types.ts";
 import { buildTurns } from "./build-turns.ts";
 import type { DirAccess } from "./dir-access.ts";
@@ -25,33 +26,14 @@ const PRIVATE_MB = 1;
 const SUPPORTED: readonly Isolation[] = ["none", "image"];
 
 /** The directory of one task in Nomad's tree. */
-export class LocalTaskDir implements TaskDir {
-  readonly name: string;
-  readonly allocDir: string;
-  readonly dir: string;
-  readonly sharedAllocDir: string;
-  readonly logDir: string;
-  readonly sharedTaskDir: string;
-  readonly localDir: string;
-  readonly secretsDir: string;
-  readonly privateDir: string;
-  readonly tmpDir: string;
+export class LocalTaskDir extends TaskPaths implements TaskDir {
   readonly #context: LocalContext;
   readonly #secretsMB: number;
 
-  constructor(context: LocalContext, task: TaskDirOptions, dir: string = join(context.allocDir, task.name)) {
+  constructor(context: LocalContext, task: TaskDirOptions, dir?: string) {
+    super(context.allocDir, task.name, dir);
     this.#context = context;
     this.#secretsMB = Math.max(1, task.secretsMB ?? 0);
-    this.name = task.name;
-    this.allocDir = context.allocDir;
-    this.dir = dir;
-    this.sharedAllocDir = join(context.allocDir, "alloc");
-    this.logDir = join(this.sharedAllocDir, "logs");
-    this.sharedTaskDir = join(this.dir, "alloc");
-    this.localDir = join(this.dir, "local");
-    this.secretsDir = join(this.dir, "secrets");
-    this.privateDir = join(this.dir, "private");
-    this.tmpDir = join(this.dir, "tmp");
   }
 
   async build(o: { readonly isolation: Isolation }): Promise<void> {

@@ -1,5 +1,5 @@
-import { join } from "node:path";
 import { AllocDirError } from "../alloc-dir-error.ts";
+import { TaskPaths } from "../task-paths.ts";
 import type { Isolation, TaskDir } from "../types.ts";
 import type { MemoryTree } from "./memory-tree.ts";
 
@@ -13,31 +13,12 @@ export function ensureDirectory(files: MemoryTree, path: string, mode: number): 
 }
 
 /** The folders of one task; the paths stand for nothing on this machine. */
-export class MemoryTaskDir implements TaskDir {
-  readonly name: string;
-  readonly allocDir: string;
-  readonly dir: string;
-  readonly sharedAllocDir: string;
-  readonly logDir: string;
-  readonly sharedTaskDir: string;
-  readonly localDir: string;
-  readonly secretsDir: string;
-  readonly privateDir: string;
-  readonly tmpDir: string;
+export class MemoryTaskDir extends TaskPaths implements TaskDir {
   readonly #files: MemoryTree;
 
   constructor(files: MemoryTree, allocDir: string, name: string) {
+    super(allocDir, name);
     this.#files = files;
-    this.name = name;
-    this.allocDir = allocDir;
-    this.dir = join(allocDir, name);
-    this.sharedAllocDir = join(allocDir, "alloc");
-    this.logDir = join(this.sharedAllocDir, "logs");
-    this.sharedTaskDir = join(this.dir, "alloc");
-    this.localDir = join(this.dir, "local");
-    this.secretsDir = join(this.dir, "secrets");
-    this.privateDir = join(this.dir, "private");
-    this.tmpDir = join(this.dir, "tmp");
   }
 
   // oxlint-disable-next-line require-await -- a failed check is to reject

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { AllocDirError } from "../alloc-dir-error.ts";
+import { TaskPaths } from "../task-paths.ts";
 import type { Isolation, TaskDir, UserRef } from "../types.ts";
 
 /** What the directory of a task needs of its layout. */
@@ -18,17 +19,7 @@ export interface MountsContext {
 }
 
 /** The directory of a task that a driver shows to it by mounts. */
-export class MountsTaskDir implements TaskDir {
-  readonly name: string;
-  readonly allocDir: string;
-  readonly dir: string;
-  readonly sharedAllocDir: string;
-  readonly logDir: string;
-  readonly sharedTaskDir: string;
-  readonly localDir: string;
-  readonly secretsDir: string;
-  readonly privateDir: string;
-  readonly tmpDir: string;
+export class MountsTaskDir extends TaskPaths implements TaskDir {
   readonly mountsTaskDir: string;
   readonly mountsAllocDir: string;
   readonly mountsSecretsDir: string;
@@ -36,18 +27,9 @@ export class MountsTaskDir implements TaskDir {
   readonly #context: MountsContext;
 
   constructor(inner: TaskDir, context: MountsContext) {
+    super(inner.allocDir, inner.name, inner.dir);
     this.#inner = inner;
     this.#context = context;
-    this.name = inner.name;
-    this.allocDir = inner.allocDir;
-    this.dir = inner.dir;
-    this.sharedAllocDir = inner.sharedAllocDir;
-    this.logDir = inner.logDir;
-    this.sharedTaskDir = inner.sharedTaskDir;
-    this.localDir = inner.localDir;
-    this.secretsDir = inner.secretsDir;
-    this.privateDir = inner.privateDir;
-    this.tmpDir = inner.tmpDir;
     const view = context.viewOf(inner.name);
     this.mountsTaskDir = view ?? inner.dir;
     this.mountsAllocDir = view === undefined ? inner.sharedAllocDir : join(view, "alloc");
