@@ -1,7 +1,7 @@
 /** The system calls that logs and pseudo-terminals need, by way of koffi, when that optional dependency is installed. */
 import type { NativeLogIo, ReadinessPoller } from "@outrider/allocdir-interface/logs";
 import type { Logger } from "@outrider/foundation";
-import { closeSync, writeSync } from "node:fs";
+import { closeSync, readSync, writeSync } from "node:fs";
 import { constants } from "node:os";
 import { type Koffi, loadKoffi, type NativeFunction } from "./load-koffi.ts";
 
@@ -110,6 +110,7 @@ class EpollPoller implements ReadinessPoller {
   readonly #listeners = new Map<number, () => void>();
   readonly #events: Buffer;
   readonly #event: Buffer;
+  readonly #wakes = Buffer.alloc(64);
   readonly #layout: { readonly size: number; readonly data: number };
   #waiting = false;
   #closed = false;
@@ -178,10 +179,16 @@ class EpollPoller implements ReadinessPoller {
   #dispatch(count: number): void {
     for (let index = 0; index < count; index++) {
       const fd = this.#events.readInt32LE(index * this.#layout.size + this.#layout.data);
-      // the wake pipe is drained by being rearmed only: one byte a wake, and 64 kB of room
-      if (fd === this.#wake[0]) this.#control(EPOLL_CTL_MOD, fd);
+      if (fd === this.#wake[0]) this.#drain();
       else this.#listeners.get(fd)?.();
     }
+  }
+
+  /** A byte that stayed in the pipe would end every later wait at once. */
+  #drain(): void {
+    // what does not fit ends the next wait
+    readSync(this.#wake[0], this.#wakes);
+    this.#control(EPOLL_CTL_MOD, this.#wake[0]);
   }
 
   #release(): void {
