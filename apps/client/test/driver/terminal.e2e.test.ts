@@ -2,7 +2,7 @@
 import { encode } from "@msgpack/msgpack";
 import type { ExecInput, ExitResult, TaskConfig } from "@outrider/plugin-driver";
 import { systemClock } from "@outrider/backoff";
-import { mkdirSync, mkdtempSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -79,6 +79,13 @@ function run(way: TerminalWay, script: string, o: { env?: Record<string, string>
   return { keyboard, result: show(), stop };
 }
 
+/** The name of the program that leads the foreground group of a process's terminal. */
+function foregroundOf(pid: number): string {
+  const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+  const leader = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[5];
+  return existsSync(`/proc/${leader}/comm`) ? readFileSync(`/proc/${leader}/comm`, "latin1").trim() : "";
+}
+
 const WAYS: readonly TerminalWay[] = ["openpty", "script"];
 
 it("uses koffi here, and tells so", () => {
@@ -99,7 +106,11 @@ describe.each(WAYS)("a terminal by %s", (way) => {
   });
 
   it("tells a running program that its window has changed", async () => {
-    const { keyboard, result } = run(way, "trap 'stty size; exit 9' WINCH; echo ready; while :; do sleep 0.05; done");
+    // stty sets rows and columns one after the other: a program may be told twice
+    const { keyboard, result } = run(
+      way,
+      `trap 'stty size; [ "$(stty size)" != "11 22" ] || exit 9' WINCH; echo ready; while :; do sleep 0.05; done`,
+    );
     await until("the program", () => keyboard.screen.includes("ready"));
     keyboard.press({ ttySize: { height: 11, width: 22 } });
     expect((await result).exitCode).toBe(9);
@@ -108,10 +119,11 @@ describe.each(WAYS)("a terminal by %s", (way) => {
 
   it("gives the command a controlling terminal: ^C interrupts the foreground job, the shell goes on", async () => {
     const { keyboard, result } = run(way, "exec sh -i", { env: { PS1: "$ " } });
-    await until("the prompt", () => keyboard.screen.includes("$ "));
+    keyboard.type("echo shell $$\n");
+    await until("the shell", () => /shell \d+\r/.test(keyboard.screen));
+    const shell = Number(/shell (\d+)\r/.exec(keyboard.screen)?.[1]);
     keyboard.type("sleep 1000\n");
-    await until("the echo", () => keyboard.screen.includes("sleep 1000"));
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await until("the foreground job", () => foregroundOf(shell) === "sleep");
     keyboard.type("\u0003");
     keyboard.type("echo A$((1+1)); exit 5\n");
     expect(await result).toEqual({ exitCode: 5, signal: 0, oomKilled: false });
