@@ -1,5 +1,7 @@
+import { fromBinary } from "@bufbuild/protobuf";
 import { ManualClock } from "@outrider/backoff/testing";
 import { describe, expect, it, vi } from "vitest";
+import { SetConfigRequestSchema } from "../src/gen/base_pb.js";
 import { createDriverClient } from "../src/host/index.ts";
 import { NotImplementedError, RecoverableError, TaskNotFoundError } from "../src/index.ts";
 import { createDriverHandlers } from "../src/serve/index.ts";
@@ -97,6 +99,33 @@ describe("a client over a carrier", () => {
     await expect(client.capabilities()).rejects.toMatchObject({ code: "ERR_OUTRIDER_PLUGIN_PROTOCOL" });
   });
 
+  it("names the plugin's own spelling of the API version with its settings, asked for once", async () => {
+    const asked: string[] = [];
+    const versions: string[] = [];
+    const settings = (apiVersions: readonly string[]): ReturnType<typeof createDriverClient> => {
+      const driver = new MemoryDriver();
+      driver.info = () => {
+        asked.push("info");
+        return Promise.resolve({ name: "memory", type: "driver", version: "1.0.0", apiVersions });
+      };
+      const carrier = carrierTo(driver);
+      return createDriverClient({
+        ...carrier,
+        call: (path, request, o) => {
+          if (path.endsWith("/SetConfig")) versions.push(fromBinary(SetConfigRequestSchema, request).pluginApiVersion);
+          return carrier.call(path, request, o);
+        },
+      });
+    };
+    const client = settings(["v0.2.0", "v0.1.0"]);
+    await client.setConfig(new Uint8Array());
+    await client.setConfig(new Uint8Array());
+    expect([asked, versions]).toEqual([["info"], ["v0.1.0", "v0.1.0"]]);
+    await settings(["0.1.0"]).setConfig(new Uint8Array());
+    await settings([]).setConfig(new Uint8Array());
+    expect(versions.slice(2)).toEqual(["0.1.0", ""]);
+  });
+
   it("gives each call its limit, unless it waits for a task", async () => {
     const limits: Record<string, number | undefined> = {};
     const carrier = carrierTo(new MemoryDriver());
@@ -112,12 +141,29 @@ describe("a client over a carrier", () => {
     );
     const { handle } = await client.startTask(taskConfig());
     await client.inspectTask(handle.config.id);
+    await client.execTask(handle.config.id, ["x"], 3_000);
+    await client.recoverTask(handle);
+    await client.signalTask(handle.config.id, "SIGHUP");
+    for (const call of ["info", "configSchema", "taskConfigSchema", "capabilities", "init", "shutdown"] as const) {
+      await client[call]?.();
+    }
+    await client.setConfig(new Uint8Array());
     await client.stopTask(handle.config.id, 5_000, "");
     await client.waitTask(handle.config.id);
     await client.destroyTask(handle.config.id, true);
     expect(limits).toEqual({
       StartTask: undefined,
+      PluginInfo: 7,
+      ConfigSchema: 7,
+      SetConfig: 7,
+      TaskConfigSchema: 7,
+      Capabilities: 7,
+      Init: 7,
+      SignalTask: 7,
       InspectTask: 7,
+      Shutdown: 2_000,
+      ExecTask: 63_000,
+      RecoverTask: 120_000,
       StopTask: 65_000,
       WaitTask: undefined,
       DestroyTask: 120_000,

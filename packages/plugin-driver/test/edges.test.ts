@@ -1,10 +1,10 @@
 /** Corners that ordinary use does not reach. */
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@outrider/backoff";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { decodeMsgpack, type HclSpec, schema } from "../src/index.ts";
 import { connectPlugin, decodeConfig, encodeConfig } from "../src/host/index.ts";
 import { processIdentity } from "../src/process/process-identity.ts";
@@ -36,6 +36,11 @@ describe("a configuration", () => {
     expect(messageOf(() => decodeConfig(spec, "x"))).toBe("config: an object is required, but have a string");
     expect(messageOf(() => decodeConfig(attr("list("), { a: 1 }))).toContain(`the schema's type "list(" is none`);
     expect(messageOf(() => decodeConfig(attr("any"), { a: Symbol("s") }))).toMatch(/^config\.a: /);
+    for (const bytes of [[0xc1], [0x91], [0x00, 0x00], [0xa2, 0xff]]) {
+      expect(() => decodeMsgpack(new Uint8Array(bytes))).toThrow(
+        expect.objectContaining({ code: "ERR_OUTRIDER_PLUGIN_DRIVER_FAILURE", recoverable: false }) as unknown as Error,
+      );
+    }
   });
 
   it("counts labelled blocks of null as none, and those in a list one by one", () => {
@@ -90,6 +95,7 @@ describe("a task that is one process", () => {
   it("is killed when it does not heed its signal in time", async () => {
     const task = await sh("trap '' TERM; echo >deaf; while :; do sleep 0.05; done");
     const wait = task.wait(forever());
+    await vi.waitFor(() => expect(existsSync(join(folder, "web/deaf"))).toBe(true), { timeout: 10_000 });
     await task.stop(50, "SIGTERM");
     expect(await wait).toMatchObject({ exitCode: 137, signal: 9 });
     await task.stop(0, "");
@@ -111,6 +117,113 @@ describe("a task that is one process", () => {
     writeFileSync(record, "130\n");
     const ended = await recoverProcess({ config: config(), state, process: undefined, alive: false });
     expect(await ended.wait(forever())).toEqual({ exitCode: 130, signal: 2, oomKilled: false });
+  });
+
+  it.each([
+    [0, 0],
+    [1, 0],
+    [128, 0],
+    [129, 1],
+    [137, 9],
+    [192, 64],
+    [193, 0],
+    [255, 0],
+  ])("that exited with %d was ended by signal %d, as a shell counts", async (exitCode, signal) => {
+    const record = join(folder, "record");
+    writeFileSync(record, `${exitCode}\n`);
+    const task = await recoverProcess({ config: config(), state: { record }, process: undefined, alive: false });
+    expect(await task.wait(forever())).toEqual({ exitCode, signal, oomKilled: false });
+  });
+
+  it.each(["x\n", "1", "1\n2\n", " 1\n", "-1\n", ""])("has no exit code in the record %j", async (text) => {
+    const record = join(folder, "record");
+    writeFileSync(record, text);
+    const task = await recoverProcess({ config: config(), state: { record }, process: undefined, alive: false });
+    expect(await task.wait(forever())).toEqual({
+      exitCode: -1,
+      signal: 0,
+      oomKilled: false,
+      error: "the process ended without a recorded exit code",
+    });
+  });
+
+  it("keeps its record in its folder under the last part of its id, until it is destroyed", async () => {
+    const task = await sh("exit 7");
+    expect(task.state).toEqual({ record: join(folder, "web/.exit-30371515") });
+    expect(await task.wait(forever())).toEqual({ exitCode: 7, signal: 0, oomKilled: false });
+    expect(existsSync(task.state.record)).toBe(true);
+    await task.destroy?.();
+    await task.destroy?.();
+    expect(existsSync(task.state.record)).toBe(false);
+  });
+
+  it("is not over because an earlier run of the same id is", async () => {
+    expect(await (await sh("exit 7")).wait(forever())).toMatchObject({ exitCode: 7 });
+    expect(await (await sh("sleep 0.2; exit 8")).wait(forever())).toMatchObject({ exitCode: 8 });
+  });
+
+  it("gets its arguments, the task's folder and the agent's environment unless told otherwise", async () => {
+    const env = { PATH: "/usr/bin:/bin", A: "agent" };
+    const given = { ...config(), env, deviceEnv: { A: "device", D: "device" } };
+    const script = 'pwd >"$1"; printf "%s %s %s" "$A" "$D" "$E" >>"$1"';
+    const out = join(folder, "out");
+    const args = ["-c", script, "sh", out];
+    await (await spawnProcess(given, { command: "/bin/sh", args })).wait(forever());
+    expect(readFileSync(out, "utf8")).toBe(`${join(folder, "web")}\nagent device `);
+    const own = { PATH: "/usr/bin:/bin", E: "own" };
+    await (await spawnProcess(given, { command: "/bin/sh", args, cwd: folder, env: own })).wait(forever());
+    expect(readFileSync(out, "utf8")).toBe(`${folder}\n  own`);
+  });
+
+  it("that cannot be started may be tried again, unless the task itself is wrong", async () => {
+    const failed = async (work: Promise<unknown>): Promise<unknown> => work.catch((reason: unknown) => reason);
+    const gone = taskConfig({ allocDir: join(folder, "nowhere") });
+    expect(await failed(spawnProcess(gone, { command: "/bin/true" }))).toMatchObject({
+      code: "ERR_OUTRIDER_PLUGIN_DRIVER_FAILURE",
+      message: expect.stringMatching(/^start task: .*ENOENT/) as string,
+      recoverable: true,
+    });
+    const stdoutPath = join(folder, "nowhere");
+    expect(await failed(spawnProcess({ ...config(), stdoutPath }, { command: "/bin/true" }))).toMatchObject({
+      message: `start task: output ${stdoutPath} cannot be opened`,
+      recoverable: true,
+    });
+    expect(await failed(spawnProcess(config(), { command: "true" }))).toMatchObject({
+      message: "start task: command true is no absolute path",
+      recoverable: false,
+    });
+    const lost = { config: config(), process: undefined, alive: false };
+    for (const state of [null, {}, { record: 1 }]) {
+      expect(await failed(recoverProcess({ ...lost, state: state as never }))).toMatchObject({
+        message: "recover task: the state names no exit record",
+        recoverable: false,
+      });
+    }
+    const task = await sh("sleep 60");
+    expect(await failed(task.stop(0, "SIGNOT"))).toMatchObject({
+      message: "unknown signal SIGNOT",
+      recoverable: false,
+    });
+    expect(() => task.signal?.("toString")).toThrow("unknown signal toString");
+    await task.stop(0, "SIGTERM");
+    expect(await task.wait(forever())).toEqual({ exitCode: 137, signal: 9, oomKilled: false });
+  });
+
+  it("that is stopped before its shell can trap the signal was ended by that signal", async () => {
+    // A process without the shell around it, as in the first moments of a task.
+    const child = spawn("/bin/sleep", ["60"], { stdio: "ignore", detached: true });
+    const process = processIdentity(child.pid as number);
+    const state = { record: join(folder, "record") };
+    const task = await recoverProcess({ config: config(), state, process, alive: true });
+    await task.stop(20_000, "SIGTERM");
+    expect(await task.wait(forever())).toEqual({ exitCode: 143, signal: 15, oomKilled: false });
+  });
+
+  it("is stopped by SIGINT when the job names no signal", async () => {
+    const task = await sh("trap 'exit 5' INT; echo ready >ready; while :; do sleep 0.02; done");
+    await vi.waitFor(() => expect(existsSync(join(folder, "web/ready"))).toBe(true), { timeout: 10_000 });
+    await task.stop(20_000, "");
+    expect(await task.wait(forever())).toMatchObject({ exitCode: 5 });
   });
 
   it("tells its usage until it ends", async () => {

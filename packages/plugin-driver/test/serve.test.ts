@@ -212,6 +212,53 @@ describe("the pipes to the host", () => {
     await stdio.flush(1);
   });
 
+  it("take no more once the host is gone or does not read", async () => {
+    const dead = calls();
+    const stdio = takeStdio(dead.calls);
+    dead.stream.emit("error", new Error("EPIPE"));
+    stdio.log("nobody reads this");
+    expect([dead.stream.chunks, dead.stream.writableLength]).toEqual([[], 0]);
+    const deaf = calls();
+    const pipes = takeStdio(deaf.calls);
+    // The third write never ends.
+    for (const line of ["a", "b", "stuck"]) pipes.log(line);
+    pipes.log("x".repeat(1024 * 1024 - 5));
+    expect(deaf.stream.writableLength).toBe(1024 * 1024);
+    pipes.log("y");
+    pipes.log("dropped");
+    expect(deaf.stream.writableLength).toBe(1024 * 1024 + 1);
+  });
+
+  it("are emptied before the end, for as long as they are given", async () => {
+    const limits: number[] = [];
+    let giveUp: () => void = () => undefined;
+    const setTimer = (fn: () => void, ms: number): void => {
+      limits.push(ms);
+      giveUp = fn;
+    };
+    const quick = calls();
+    const stdio = takeStdio({ ...quick.calls, setTimeout: setTimer });
+    await stdio.flush(200);
+    expect(limits).toEqual([]);
+    const held: (() => void)[] = [];
+    quick.stream._write = (_chunk, _encoding, done) => void held.push(done);
+    stdio.log("last words");
+    let flushed = false;
+    const flush = stdio.flush(200).then(() => (flushed = true));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([limits, flushed]).toEqual([[200], false]);
+    held[0]?.();
+    await flush;
+    const deaf = calls();
+    const pipes = takeStdio({ ...deaf.calls, setTimeout: setTimer });
+    deaf.stream._write = () => undefined;
+    pipes.log("never read");
+    const given = pipes.flush(300);
+    giveUp();
+    await given;
+    expect(limits).toEqual([200, 300]);
+  });
+
   it("stay where they are when the system cannot copy them", () => {
     const fake = calls({ copies: false });
     takeStdio(fake.calls).handshake("line");

@@ -137,6 +137,22 @@ describe("RecoverTask", () => {
     expect(driver.calls.at(-1)).toBe("kill leftovers");
   });
 
+  it("logs by name the task whose processes could not be ended", async () => {
+    const driver = new MemoryDriver();
+    Object.assign(driver, { killLeftovers: () => Promise.reject(new Error("EPERM")) });
+    const told: unknown[] = [];
+    const quiet = (): void => undefined;
+    const error = (...parts: unknown[]): void => void told.push(parts);
+    const logger: Logger = { trace: quiet, debug: quiet, info: quiet, warn: quiet, error, child: () => logger };
+    await using pair = await connected(driver, { logger });
+    const { handle } = await pair.client.startTask(taskConfig());
+    driver.tasks.clear();
+    await failure(pair.client.recoverTask(handle));
+    expect(told).toMatchObject([
+      [{ taskId: taskConfig().id, err: { message: "EPERM" } }, "could not end the processes of an unrecoverable task"],
+    ]);
+  });
+
   it("tells its own failure when the killing fails too, or is not offered", async () => {
     const driver = new MemoryDriver();
     await using pair = await connected(driver);

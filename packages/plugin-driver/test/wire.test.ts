@@ -154,7 +154,10 @@ describe("schemas", () => {
     if (block.case === "object" && block.value.attributes["b"]?.block.case === "blockValue") {
       Object.assign(block.value.attributes["b"].block.value, { nested: undefined });
     }
-    expect(() => fromSpec(broken)).toThrow("schema.b.nested: empty");
+    expect(() => fromSpec(broken)).toThrow("config schema: schema.b.nested: empty");
+    expect(() => fromSpec(broken)).toThrow(
+      expect.objectContaining({ details: { path: "schema.b.nested" } }) as unknown as Error,
+    );
     let deep: HclSpec = { kind: "literal", value: "1" };
     for (let i = 0; i < 80; i++) deep = { kind: "array", values: [deep] };
     expect(() => fromSpec(toSpec(deep))).toThrow("nested deeper than 64");

@@ -90,7 +90,8 @@ function runningProcess(
   clock: Clock,
 ): RunningTask<ProcessState> {
   const place = { cwd: folderOf(config), env: envOf(config), clock };
-  let killed = false;
+  /** The last signal of a stop. */
+  let ending: NodeJS.Signals | undefined;
   const alive = (): boolean => identity !== undefined && isAlive(identity);
   const end = (): ExitResult | undefined => {
     const before = recorded(record);
@@ -98,7 +99,8 @@ function runningProcess(
     // The record comes before the end of its writer: look again now that there is none.
     const after = recorded(record);
     if (after !== undefined) return after;
-    if (killed) return { exitCode: 137, signal: 9, oomKilled: false };
+    // A shell that was ended before it could trap the signal, or by SIGKILL, leaves no record.
+    if (ending !== undefined) return exitOf(128 + osConstants.signals[ending]);
     return { exitCode: -1, signal: 0, oomKilled: false, error: "the process ended without a recorded exit code" };
   };
   const gone = async (timeoutMs: number): Promise<boolean> => {
@@ -126,10 +128,11 @@ function runningProcess(
     async stop(timeoutMs, signalName) {
       const name = checkSignal(signalName === "" ? DEFAULT_SIGNAL : signalName);
       if (timeoutMs > 0) {
+        ending = name;
         send(name);
         if (await gone(timeoutMs)) return;
       }
-      killed = true;
+      ending = "SIGKILL";
       send("SIGKILL");
       await gone(Number.MAX_SAFE_INTEGER);
     },
@@ -159,6 +162,8 @@ export async function spawnProcess(config: TaskConfig, o: SpawnProcessOptions): 
   try {
     for (const path of [config.stdoutPath, config.stderrPath]) outputs.push(await openOutput(path));
     const [out, err] = outputs.map(({ fd }) => fd);
+    // What an earlier run of the same id left would be taken for the end of this one.
+    rmSync(record, { force: true });
     const child = spawn("/bin/sh", ["-c", SUPERVISOR, "sh", record, o.command, ...args], {
       cwd: o.cwd ?? folder,
       env,
