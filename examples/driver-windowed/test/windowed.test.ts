@@ -340,7 +340,7 @@ describe("after a restart of the plugin", () => {
     const killing = outer.killLeftovers?.(handle);
     await clock.advance(2_000);
     await killing;
-    await vi.waitFor(() => expect(processIdentity(keeper.process.pid)).toBeUndefined());
+    await vi.waitFor(() => expect(processIdentity(keeper.process.pid)).toBeUndefined(), 20_000);
   });
 });
 

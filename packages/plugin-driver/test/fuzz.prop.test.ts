@@ -142,9 +142,10 @@ describe("a configuration in msgpack", () => {
     ["has the key __proto__", Uint8Array.from(Buffer.from("81a95f5f70726f746f5f5f80", "hex"))],
   ])("that %s is refused at once and cheaply", (_what, bytes) => {
     const before = process.memoryUsage().heapUsed;
-    const began = performance.now();
+    const began = process.cpuUsage();
     expect(codeOf(() => decodeMsgpack(bytes))).toBe("ERR_OUTRIDER_PLUGIN_DRIVER_FAILURE");
-    expect(performance.now() - began).toBeLessThan(1_000);
+    const { user, system } = process.cpuUsage(began);
+    expect((user + system) / 1000).toBeLessThan(1_000);
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(64 * 2 ** 20);
   });
 
@@ -187,7 +188,7 @@ describe("a first line", () => {
           return child.asChild();
         };
         const start = rejection(launchPlugin({ command: "/p", clock, spawn }));
-        await vi.waitFor(() => expect(children).toHaveLength(1));
+        await vi.waitFor(() => expect(children).toHaveLength(1), SOON_MS);
         // Twice: the limits of the line and of the connection.
         for (let i = 0; i < 4; i++) {
           await new Promise((resolve) => setTimeout(resolve, 2));

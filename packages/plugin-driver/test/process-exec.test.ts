@@ -9,6 +9,9 @@ import { processIdentity } from "../src/process/process-identity.ts";
 import { execProcess, execProcessStreaming } from "../src/serve/process-exec.ts";
 import { processStats } from "../src/serve/process-stats.ts";
 
+/** How long a process may take to get somewhere on a busy machine. */
+const WAIT = { timeout: 20_000 };
+
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "ope-"));
@@ -82,7 +85,7 @@ describe("a command beside a task", () => {
       500,
       forever(),
     );
-    await vi.waitFor(() => expect(existsSync(join(folder, "there"))).toBe(true));
+    await vi.waitFor(() => expect(existsSync(join(folder, "there"))).toBe(true), WAIT);
     await new Promise((resolve) => setTimeout(resolve, 50));
     await clock.advance(500);
     const { stdout, exitResult } = await late;
@@ -94,11 +97,11 @@ describe("a command beside a task", () => {
     const script = "sleep 86399 & echo $! >inner; wait";
     const run = execProcess(place(), ["/bin/sh", "-c", script], 0, stop.signal);
     run.catch(() => undefined);
-    await vi.waitFor(() => expect(readFileSync(join(folder, "inner"), "utf8")).toMatch(/\n/));
+    await vi.waitFor(() => expect(readFileSync(join(folder, "inner"), "utf8")).toMatch(/\n/), WAIT);
     const pid = Number(readFileSync(join(folder, "inner"), "utf8"));
     stop.abort(new Error("the caller has gone"));
     await expect(run).rejects.toThrow("the caller has gone");
-    await vi.waitFor(() => expect(processIdentity(pid)).toBeUndefined());
+    await vi.waitFor(() => expect(processIdentity(pid)).toBeUndefined(), WAIT);
     await expect(execProcess(place(), ["/bin/true"], 0, stop.signal)).rejects.toThrow("the caller has gone");
   });
 

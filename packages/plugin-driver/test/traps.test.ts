@@ -250,7 +250,7 @@ describe("streams", () => {
     const stop = new AbortController();
     const events = pair.client.taskEvents(stop.signal)[Symbol.asyncIterator]();
     const next = failure(events.next());
-    await vi.waitFor(() => expect(warned).toEqual(["fingerprint failed", "task events failed"]));
+    await vi.waitFor(() => expect(warned).toEqual(["fingerprint failed", "task events failed"]), 20_000);
     stop.abort(new Error("enough"));
     expect((await next).message).toBe("enough");
   });

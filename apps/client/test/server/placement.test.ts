@@ -47,9 +47,11 @@ describe("constraints", () => {
 
   it("ends a pattern that would run for ever", () => {
     const node = testNode({ Meta: { a: "a".repeat(40) } });
-    const start = performance.now();
+    const before = process.cpuUsage();
     expect(meetsConstraint({ LTarget: "${meta.a}", Operand: "regexp", RTarget: "^(a|a)*(a|a)*b$" }, node)).toBe(false);
-    expect(performance.now() - start).toBeLessThan(1000);
+    // What others take of the machine does not count.
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1000).toBeLessThan(1000);
   });
 
   it("leaves texts that name nothing alone", () => expect(resolveTarget("linux", testNode())).toBe("linux"));

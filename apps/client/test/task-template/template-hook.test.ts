@@ -279,7 +279,7 @@ describe("the template hook of a task that an earlier process started", () => {
       f.variables.set("a", { k });
       await f.prestart(state);
       await f.hook.poststart?.({} as never);
-      await vi.waitFor(() => expect(f.log).toHaveLength(restarts));
+      await vi.waitFor(() => expect(f.log).toHaveLength(restarts), WAIT);
       await f.hook.stop?.({} as never);
     }
   });
