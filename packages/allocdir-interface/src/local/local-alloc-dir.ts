@@ -1,6 +1,5 @@
-import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
-import { access, mkdir, readdir, rename, unlink } from "node:fs/promises";
+import { access, mkdir, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Clock } from "@outrider/backoff";
 import { noopLogger, type Logger } from "@outrider/foundation";
@@ -8,10 +7,8 @@ import { AllocDirError, systemError } from "../alloc-dir-error.ts";
 import type { Writable } from "node:stream";
 import type { AllocFileInfo, FileChange, FileReader, SnapshotReport } from "../alloc-dir-fs.ts";
 import { checkAllocId, checkTaskName } from "../names.ts";
-import type { ArchiveRequest } from "../migrate/archive-writer.ts";
 import { moveDisk } from "../migrate/move.ts";
 import { writeSnapshot } from "../migrate/snapshot.ts";
-import { STAGING_PREFIX } from "../migrate/staging.ts";
 import type { Mounter } from "../mounter.ts";
 import type {
   AllocDir,
@@ -22,15 +19,18 @@ import type {
   TaskDir,
   TaskDirOptions,
 } from "../types.ts";
+import { archiveRequest } from "./archive-request.ts";
 import { buildTurns } from "./build-turns.ts";
-import { LocalFileApi } from "./file-api.ts";
 import type { DirAccess } from "./dir-access.ts";
+import { doomTree } from "./doomed-tree.ts";
+import { LocalFileApi } from "./file-api.ts";
 import { LocalTaskDir, type LocalContext } from "./local-task-dir.ts";
 import { madeOrNothing } from "./made-or-nothing.ts";
 import { nobody } from "./nobody.ts";
 import { removeTree } from "./remove-tree.ts";
 import { sweepMounts } from "./sweep-mounts.ts";
 import { createSystemMounter } from "./system-mounter.ts";
+import { TaskPlaces, type OtherPlaces } from "./task-places.ts";
 
 /** What {@link createLocalAllocDir} needs. @public */
 export interface LocalAllocDirOptions {
@@ -50,35 +50,16 @@ export interface LocalAllocDirOptions {
   readonly access?: (directory: string) => DirAccess | undefined | Promise<DirAccess | undefined>;
 }
 
-/** Name of a tree that is being deleted; swept at the next start if the process dies meanwhile. */
-const DESTROY_PREFIX = ".destroy-";
-
 /** Nomad's layout on the local file system: `alloc/{data,logs,tmp}` and a directory a task. @public */
 export function createLocalAllocDir(options: LocalAllocDirOptions): AllocDir {
   checkAllocId(options.allocId);
   return new LocalAllocDir(options);
 }
 
-/** Deletes trees whose deletion, and disks whose move, was interrupted. Call once at start, before any allocation is restored. @public */
-export async function sweepDestroyed(root: string): Promise<void> {
-  for (const name of await readdir(root)) {
-    if (name.startsWith(DESTROY_PREFIX) || name.startsWith(STAGING_PREFIX)) await removeTree(join(root, name), name);
-  }
-}
-
-/** How a layout differs that puts the directories of tasks elsewhere. */
-export interface TaskPlaces {
-  /** The directory that holds those of all tasks; trusted. */
-  readonly root: string;
-  /** Name of a task's directory there. */
-  readonly nameOf: (task: string) => string;
-  /** Tasks that have a directory there, registered or not. */
-  readonly found: () => readonly string[];
-}
-
 /** What other layouts add to this one. */
 export interface LocalExtras {
-  readonly places?: TaskPlaces;
+  /** Where the directories of tasks are, when they are not below the allocation's. */
+  readonly places?: OtherPlaces;
   /** Called by `destroy`, when nothing reads any more and nothing is deleted yet. */
   readonly release?: () => Promise<void>;
 }
@@ -95,7 +76,8 @@ export class LocalAllocDir implements AllocDir {
   readonly #context: LocalContext;
   readonly #tasks = new Map<string, LocalTaskDir>();
   readonly #files: LocalFileApi;
-  readonly #extras: LocalExtras;
+  readonly #places: TaskPlaces;
+  readonly #release: LocalExtras["release"];
   #ended = endController();
   #state: AllocDirState = "new";
   /** Nothing was left mounted at the last look, and nothing was mounted since. */
@@ -103,11 +85,12 @@ export class LocalAllocDir implements AllocDir {
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(o: LocalAllocDirOptions, extras: LocalExtras = {}) {
-    this.#extras = extras;
+    this.#release = extras.release;
     this.allocId = o.allocId;
     this.#root = o.root;
     this.allocDirPath = join(o.root, o.allocId);
     this.shareDirPath = join(this.allocDirPath, "alloc");
+    this.#places = new TaskPlaces(this.allocDirPath, extras.places);
     this.#logger = (o.logger ?? noopLogger).child({ allocId: o.allocId });
     this.#clock = o.clock;
     this.#context = {
@@ -124,7 +107,7 @@ export class LocalAllocDir implements AllocDir {
       path: this.allocDirPath,
       ended: () => this.#ended.signal,
       clock: o.clock,
-      grafts: extras.places && (() => graftsOf(extras.places as TaskPlaces)),
+      grafts: this.#places.grafts,
     });
   }
 
@@ -136,8 +119,7 @@ export class LocalAllocDir implements AllocDir {
     checkTaskName(task.name);
     const known = this.#tasks.get(task.name);
     if (known !== undefined) return known;
-    const { places } = this.#extras;
-    const made = new LocalTaskDir(this.#context, task, places && join(places.root, places.nameOf(task.name)));
+    const made = new LocalTaskDir(this.#context, task, join(...this.#places.of(task.name)));
     this.#tasks.set(task.name, made);
     return made;
   }
@@ -185,7 +167,7 @@ export class LocalAllocDir implements AllocDir {
         root: this.#root,
         allocId: this.allocId,
         shareDirPath: this.shareDirPath,
-        localDirOf: (task: string) => join(...this.#placeOf(task), "local"),
+        localDirOf: (task: string) => join(...this.#places.of(task), "local"),
         owner: await this.#context.owner(),
       };
       return moveDisk(other, target, taskNames, o);
@@ -203,11 +185,10 @@ export class LocalAllocDir implements AllocDir {
       const reason = new AllocDirError("DESTROYED", "the allocation directory was destroyed", "");
       this.#ended.abort(reason);
       this.#files.hub.end(reason);
-      await this.#extras.release?.();
+      await this.#release?.();
       if (!this.#swept) await this.#sweepMounts();
-      const { places } = this.#extras;
       try {
-        for (const task of places?.found() ?? []) await this.#delete(...this.#placeOf(task));
+        for (const task of this.#places.elsewhere()) await this.#delete(...this.#places.of(task));
         await this.#delete(this.#root, basename(this.allocDirPath));
       } catch (cause) {
         throw systemError(cause, "");
@@ -216,15 +197,9 @@ export class LocalAllocDir implements AllocDir {
     });
   }
 
-  /** Gives a tree another name first, so that one half deleted is never taken for a live one. */
   async #delete(root: string, name: string): Promise<void> {
-    const doomed = join(root, `${DESTROY_PREFIX}${name}-${randomBytes(4).toString("hex")}`);
-    try {
-      await rename(join(root, name), doomed);
-    } catch (reason) {
-      if ((reason as NodeJS.ErrnoException).code === "ENOENT") return;
-      throw reason;
-    }
+    const doomed = await doomTree(root, name);
+    if (doomed === undefined) return;
     await removeTree(doomed, this.allocId).catch(async (reason: unknown) => {
       const { code } = reason as NodeJS.ErrnoException;
       if (code === "ENOTDIR") return unlink(doomed);
@@ -233,11 +208,6 @@ export class LocalAllocDir implements AllocDir {
       await this.#sweep([doomed]);
       await removeTree(doomed, this.allocId);
     });
-  }
-
-  #placeOf(task: string): [parent: string, name: string] {
-    const { places } = this.#extras;
-    return places === undefined ? [this.allocDirPath, task] : [places.root, places.nameOf(task)];
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -283,22 +253,12 @@ export class LocalAllocDir implements AllocDir {
       out.destroy(reason);
       throw reason;
     }
-    const tasks = [...this.#tasks.keys()].sort();
-    const request: ArchiveRequest = {
+    const request = archiveRequest({
       allocId: this.allocId,
-      roots: [
-        { name: "alloc/data", base, below: ["alloc", "data"] },
-        ...tasks.map((task) => {
-          const [parent, name] = this.#placeOf(task);
-          return { name: `${task}/local`, base: parent, below: [name, "local"] };
-        }),
-      ],
-      secrets: (this.#extras.places?.found() ?? []).flatMap((task) => {
-        const [parent, name] = this.#placeOf(task);
-        return ["secrets", "private"].map((kind) => ({ base: parent, below: [name, kind] }));
-      }),
-      taskParents: [base],
-    };
+      allocDir: base,
+      tasks: this.#tasks.keys(),
+      places: this.#places,
+    });
     return writeSnapshot(request, out, {
       signals: [this.#ended.signal, ...(o.signal === undefined ? [] : [o.signal])],
     });
@@ -314,8 +274,8 @@ export class LocalAllocDir implements AllocDir {
   async #sweepMounts(): Promise<void> {
     if (!this.#context.asRoot) return;
     for (const task of this.#tasks.values()) await task.unmountOwn();
-    const { places } = this.#extras;
-    await this.#sweep([this.allocDirPath, ...(places?.found() ?? []).map((task) => join(...this.#placeOf(task)))]);
+    const elsewhere = this.#places.elsewhere().map((task) => join(...this.#places.of(task)));
+    await this.#sweep([this.allocDirPath, ...elsewhere]);
     this.#swept = true;
   }
 
@@ -326,9 +286,6 @@ export class LocalAllocDir implements AllocDir {
     await sweepMounts({ mounter, list, logger: this.#logger, clock: this.#clock });
   }
 }
-
-const graftsOf = (places: TaskPlaces): ReadonlyMap<string, string> =>
-  new Map(places.found().map((task) => [task, join(places.root, places.nameOf(task))]));
 
 /** Every open reader listens to the end of the allocation. */
 function endController(): AbortController {

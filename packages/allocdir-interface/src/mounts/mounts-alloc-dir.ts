@@ -1,11 +1,11 @@
-import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
-import { access, mkdir, rename } from "node:fs/promises";
+import { access, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Writable } from "node:stream";
 import { noopLogger } from "@outrider/foundation";
 import { AllocDirError } from "../alloc-dir-error.ts";
 import type { AllocFileInfo, FileChange, FileReader, SnapshotReport } from "../alloc-dir-fs.ts";
+import { doomTree } from "../local/doomed-tree.ts";
 import { LocalAllocDir, type LocalAllocDirOptions } from "../local/local-alloc-dir.ts";
 import { nobody } from "../local/nobody.ts";
 import { removeTree } from "../local/remove-tree.ts";
@@ -34,9 +34,6 @@ export interface MountsAllocDirOptions extends LocalAllocDirOptions {
    */
   readonly realDirs?: boolean;
 }
-
-/** Name of a tree that is being deleted. */
-const DESTROY_PREFIX = ".destroy-";
 
 /**
  * The local layout, with a view of its own for each task (`<mountsRoot>/<allocId>-<task>`), for drivers that confine tasks to what they are
@@ -215,13 +212,7 @@ class MountsAllocDir implements AllocDir {
         clock: this.#o.clock,
       });
     }
-    const doomed = join(this.#o.mountsRoot, `${DESTROY_PREFIX}${name}-${randomBytes(4).toString("hex")}`);
-    try {
-      await rename(dir, doomed);
-    } catch (reason) {
-      if ((reason as NodeJS.ErrnoException).code === "ENOENT") return;
-      throw reason;
-    }
-    await removeTree(doomed, task);
+    const doomed = await doomTree(this.#o.mountsRoot, name);
+    if (doomed !== undefined) await removeTree(doomed, task);
   }
 }

@@ -270,26 +270,30 @@ export const MUTANTS: readonly Mutant[] = [
     ["mounts-not-taken-off", "if (!this.#context.asRoot) return;", "return;", "destroy", "root"],
     ["readers-live-on", "this.#ended.abort(reason);", "", "destroy"],
     ["ended-for-good", "if (this.#ended.signal.aborted) this.#ended = endController();", "", "build"],
-    [
-      "second-destroy-fails",
-      'if ((reason as NodeJS.ErrnoException).code === "ENOENT") return;\n      throw reason;',
-      "throw reason;",
-      "destroy",
-    ],
     ["destroyed-too-soon", 'this.#state = "destroying";', 'this.#state = "destroyed";', "errors"],
     ["move-into-nothing", 'if (this.#state !== "built") {', 'if (this.#state === "destroying") {', "move"],
     ["any-task-moved", "for (const name of taskNames) checkTaskName(name);", "", "move"],
-    ["tasks-in-order-of-making", "[...this.#tasks.keys()].sort()", "[...this.#tasks.keys()]", "snapshot"],
-    [
-      "logs-in-snapshot",
-      'below: ["alloc", "data"] },',
-      'below: ["alloc", "data"] },\n        { name: "alloc/logs", base, below: ["alloc", "logs"] },',
-      "snapshot",
-    ],
     [
       "snapshot-outlives-destroy",
       "signals: [this.#ended.signal, ...(o.signal === undefined ? [] : [o.signal])],",
       "signals: o.signal === undefined ? [] : [o.signal],",
+      "snapshot",
+    ],
+  ]),
+  ...inFile("local/doomed-tree.ts", "local", [
+    [
+      "second-destroy-fails",
+      'if ((reason as NodeJS.ErrnoException).code === "ENOENT") return undefined;\n    throw reason;',
+      "throw reason;",
+      "destroy",
+    ],
+  ]),
+  ...inFile("local/archive-request.ts", "local", [
+    ["tasks-in-order-of-making", "[...o.tasks].sort()", "[...o.tasks]", "snapshot"],
+    [
+      "logs-in-snapshot",
+      'below: ["alloc", "data"] },',
+      'below: ["alloc", "data"] },\n        { name: "alloc/logs", base, below: ["alloc", "logs"] },',
       "snapshot",
     ],
   ]),
@@ -448,16 +452,18 @@ export const MUTANTS: readonly Mutant[] = [
   ...inFile("local/local-alloc-dir.ts", "mounts with realDirs", [
     [
       "real-dirs-stay",
-      "for (const task of places?.found() ?? []) await this.#delete(...this.#placeOf(task));",
+      "for (const task of this.#places.elsewhere()) await this.#delete(...this.#places.of(task));",
       "",
       "destroy",
     ],
+    ["moved-beside", 'join(...this.#places.of(task), "local"),', 'join(this.allocDirPath, task, "local"),', "move"],
+  ]),
+  ...inFile("local/archive-request.ts", "mounts with realDirs", [
     [
       "real-secrets-forgotten",
-      "(this.#extras.places?.found() ?? []).flatMap((task) => {",
+      "places.elsewhere().flatMap((task) => {",
       "([] as string[]).flatMap((task) => {",
       "snapshot",
     ],
-    ["moved-beside", 'join(...this.#placeOf(task), "local"),', 'join(this.allocDirPath, task, "local"),', "move"],
   ]),
 ];
