@@ -87,15 +87,18 @@ it("keeps every job that was acknowledged through kill -9 at any moment, runs no
     };
     const submitting = Promise.all([submit(), submit(), submit()]);
     await sleep(200 + round * 150);
+    // A slow machine gets the time that it needs to accept some jobs, so that there is something to lose.
+    while (acknowledged.length < 5 * (round + 1)) await sleep(10);
     await kill();
     stop = true;
     await submitting;
   }
-  expect(acknowledged.length).toBeGreaterThan(20);
+  expect(acknowledged.length).toBeGreaterThanOrEqual(25);
 
   const address = await start();
   const get = async (path: string): Promise<any> => (await fetch(`${address}${path}`)).json();
-  for (let i = 0; i < 600; i++) {
+  // As long as it takes: the test's own limit ends the wait.
+  for (;;) {
     const jobs = (await get("/v1/jobs")) as Array<{
       ID: string;
       JobSummary: { Summary: { g: Record<string, number> } };

@@ -123,19 +123,22 @@ describe.skipIf(missing !== undefined)("a Go driver in our client", () => {
     async (victim) => {
       const id = victim.replace("the ", "kill-");
       const go = join(notes, `${id}-go`);
-      const wait = `until [ -e '${go}' ]; do sleep 0.05; done`;
-      const scripts = { over: `${wait}; echo "last words"; exit 7`, gap: `sleep 1.5; echo "last words"; exit 3` };
+      const when = (file: string): string => `until [ -e '${file}' ]; do sleep 0.05; done; echo "last words"`;
+      const scripts = { over: `${when(go)}; exit 7`, gap: `${when(`${go}-gap`)}; exit 3` };
       for (const [name, script] of Object.entries(scripts))
         await rig.submit(jobOf(`${id}-${name}`, [task(`${id}-${name}`, script)], { type: "batch" }));
       for (const name of Object.keys(scripts))
         await rig.alloc(`${id}-${name}`, "runs", (a) => a.ClientStatus === "running");
       const [before] = pluginPids();
-      const pid = Number(note(`${id}-over`)[0]);
+      const pidOf = (name: string): Promise<number> =>
+        until(`the pid of ${name}`, () => Number(note(`${id}-${name}`)[0] ?? 0) || undefined);
+      const [pid, gap] = [await pidOf("over"), await pidOf("gap")];
       if (victim !== "the plugin") await rig.end("SIGKILL");
       if (victim !== "the agent") process.kill(before as number, "SIGKILL");
       // One task ends while nobody looks.
+      execFileSync("touch", [`${go}-gap`]);
       if (victim !== "the plugin") {
-        await new Promise((resolve) => setTimeout(resolve, 2_000));
+        await until("the end of one task", () => !alive(gap));
         await rig.start();
       }
       await until(

@@ -82,6 +82,7 @@ describe("kill -9 of the agent, of the driver process and of both", () => {
       await until("the paused task to stop", () => note("held").every((pid) => !alive(Number(pid))));
       const pause = async (id: string, task: string): Promise<string> =>
         (await rig.call("GET", `/v1/client/allocation/${id}/pause?task=${task}`)).ScheduleState;
+      await until("both tasks to write themselves down", () => note("count").length > 0 && note("web").length > 0);
       const before = { count: note("count"), web: note("web"), held: note("held").length };
       expect(before.count.length + before.web.length).toBe(2);
       // What cleans up below must be able to see.
@@ -184,7 +185,10 @@ describe("kill -9 of the agent, of the driver process and of both", () => {
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 250));
       await strike(round % 2 === 0 ? "agent" : "both", () => undefined);
       await rig.alloc(id, "runs", (alloc) => alloc.ClientStatus === "running");
-      const running = note(id).filter((pid) => alive(Number(pid)));
+      const running = await until("its process", () => {
+        const pids = note(id).filter((pid) => alive(Number(pid)));
+        return pids.length > 0 && pids;
+      });
       expect(running.length, `round ${round}: ${note(id).join(", ")}`).toBe(1);
       const ended = await rig.alloc(once, "failed", (alloc) => alloc.ClientStatus === "failed");
       expect(ended.TaskStates.t.Events.filter((e: any) => e.ExitCode === 7).length).toBe(1);
@@ -195,7 +199,7 @@ describe("kill -9 of the agent, of the driver process and of both", () => {
   });
 
   it("in the middle of a stop ends every process all the same, once its time is over", async () => {
-    const deaf = `echo $$ >>${quoted("deaf")}; trap '' INT TERM; (setsid sleep 86400 &); while :; do sleep 0.1; done`;
+    const deaf = `trap '' INT TERM; echo $$ >>${quoted("deaf")}; (setsid sleep 86400 &); while :; do sleep 0.1; done`;
     for (const [i, victim] of VICTIMS.entries()) {
       const id = `stop-${victim}`;
       await rig.submit(jobOf(id, [shTask("t", deaf, { KillTimeout: 1_500_000_000 })]));
@@ -205,8 +209,9 @@ describe("kill -9 of the agent, of the driver process and of both", () => {
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 1000));
       await strike(victim, () => undefined);
       const alloc = await rig.alloc(id, "is complete", (a) => a.ClientStatus === "complete");
-      const rest = processesBelow(rig.data).filter((p) => p.pid !== rig.agentPid && p.pid !== rig.driverPid);
-      expect(rest, `kill of ${victim}`).toEqual([]);
+      await until(`kill of ${victim}: the end of all processes`, () =>
+        processesBelow(rig.data).every((p) => p.pid === rig.agentPid || p.pid === rig.driverPid),
+      );
       const ends = alloc.TaskStates.t.Events.filter((event: any) => event.Type === "Terminated");
       expect(ends.map((e: any) => [e.ExitCode, e.Signal])).toEqual([[137, 9]]);
     }

@@ -26,8 +26,10 @@ async function wave(count: number): Promise<void> {
     },
     60_000,
   );
-  const sleepers = processesBelow(rig.data).filter((p) => p.command === "sleep 86400");
-  expect(sleepers.length).toBe(count);
+  // A task runs when its shell does; what it becomes comes right after.
+  const sleepers = (): number => processesBelow(rig.data).filter((p) => p.command === "sleep 86400").length;
+  await until("all of their processes", () => sleepers() >= count);
+  expect(sleepers()).toBe(count);
   await Promise.all(ids.map((id) => rig.call("DELETE", `/v1/job/${id}?purge=true`)));
   await until(
     "the end of all tasks",

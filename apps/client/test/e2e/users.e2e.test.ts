@@ -1,15 +1,21 @@
 /** Tasks of other users: they reach their own directories, nobody else does. */
-import { chmodSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { exec, jobOf, Rig, shTask } from "./harness.ts";
+import { exec, jobOf, Rig, shTask, until } from "./harness.ts";
 
 const isRoot = process.geteuid?.() === 0;
 if (!isRoot) console.log("not root: tasks cannot run as somebody else here");
 
 const rig = new Rig("users");
 const log = (alloc: { ID: string }, task = "t", kind = "stdout"): string =>
-  readFileSync(join(rig.data, "alloc", alloc.ID, "alloc", "logs", `${task}.${kind}.0`), "utf8");
+  readFileOf(alloc, join("alloc", "logs", `${task}.${kind}.0`));
+
+/** A file below an allocation's directory; nothing when it is not there. */
+const readFileOf = (alloc: { ID: string }, path: string): string => {
+  const file = join(rig.data, "alloc", alloc.ID, path);
+  return existsSync(file) ? readFileSync(file, "utf8") : "";
+};
 
 /** What a user without any right sees. */
 const as = async (uid: number, ...command: string[]): Promise<string> => {
@@ -49,7 +55,11 @@ echo "$HOME $USER"; exec sleep 1000`;
     mine = await rig.alloc("mine", "runs", running);
     shared = await rig.alloc("shared", "runs", running);
     roots = await rig.alloc("roots", "runs", running);
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    // The last that each of them does before it sleeps.
+    const done = join(rig.data, "alloc", shared.ID, "alloc");
+    await until("all output", () => log(mine).endsWith("nobody\n") || log(mine, "t", "stderr") !== "");
+    await until("both files", () => ["from-nobody", "from-daemon"].every((name) => existsSync(join(done, name))));
+    await until("the secret", () => readFileOf(roots, "t/secrets/key") === "s\n");
   });
   afterAll(() => rig.close());
 
