@@ -160,6 +160,72 @@ describe("launching a plugin", () => {
     expect(child.signals).toEqual(["SIGKILL"]);
   });
 
+  it("tells in words what it could not start or trust", async () => {
+    await expect(launch(new FakeChild("error")).driver).rejects.toThrow(
+      "plugin /plugins/hello cannot be started: spawn ENOENT",
+    );
+    const mute = new FakeChild();
+    Object.assign(mute, { stdout: null });
+    await expect(launch(mute).driver).rejects.toThrow("plugin was spawned without a stdout pipe");
+    expect(mute.signals).toEqual(["SIGKILL"]);
+    const tls = new FakeChild();
+    tls.stdout.write(`1|2|unix|/p|grpc|${"A".repeat(80)}\n`);
+    await expect(launch(tls).driver).rejects.toThrow("plugin asks for TLS, which this host did not offer");
+    const nobody = new FakeChild();
+    nobody.stdout.write("1|2|unix|/tmp/nothing-here|grpc|\n");
+    await expect(launch(nobody).driver).rejects.toThrow("nothing listens at the plugin's address");
+    expect(nobody.unrefs).toBe(1);
+    expect([nobody.stdout.destroyed, nobody.stderr.destroyed]).toEqual([true, true]);
+  });
+
+  it("waits for its handshake as long as it is told, by the clock", async () => {
+    const clock = new ManualClock();
+    const child = new FakeChild();
+    const { driver } = launch(child, { clock, startTimeoutMs: 500 });
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(499);
+    expect(child.signals).toEqual([]);
+    await clock.advance(1);
+    await expect(driver).rejects.toMatchObject({ kind: "timeout", message: "plugin gave no handshake within 500 ms" });
+    expect(child.signals).toEqual(["SIGKILL"]);
+  });
+
+  it("is given up at any moment when the caller goes away", async () => {
+    const child = new FakeChild();
+    const stop = new AbortController();
+    const { driver } = launch(child, { signal: stop.signal });
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    stop.abort(new Error("given up"));
+    await expect(driver).rejects.toThrow("given up");
+    expect(child.signals).toEqual(["SIGKILL"]);
+  });
+
+  it("names the plugin in its log by its file, and says when it must kill it", async () => {
+    const child = new FakeChild();
+    const told: unknown[] = [];
+    const log = (...parts: unknown[]): void => void told.push(parts);
+    const bindings: object[] = [];
+    const logger = {
+      trace: log,
+      debug: log,
+      info: log,
+      warn: log,
+      error: log,
+      child: (more: object) => {
+        bindings.push(more);
+        return logger;
+      },
+    };
+    const { driver } = launch(child, { logger, timeouts: { exitMs: 30 } });
+    await serving(child, new MemoryDriver(), () => undefined);
+    await (await driver).stop();
+    expect(bindings).toEqual([{ plugin: "hello" }]);
+    expect(told).toContainEqual([{ pid: undefined }, "plugin did not exit after the shutdown call, killing it"]);
+    expect(told).toContainEqual([{ handshakeMs: expect.any(Number) as number, pid: 2 ** 30 }, "plugin handshake"]);
+  });
+
   it("tells what cannot be spawned, and starts nothing for a caller that gave up", async () => {
     await expect(launch(new FakeChild("error")).driver).rejects.toMatchObject({ kind: "spawn" });
     const without = new FakeChild();

@@ -66,7 +66,10 @@ describe("a plugin executable", () => {
       onUsage: (text) => void process.stderr.write(text),
     });
     expect(await host.exited).toBe(1);
-    expect(written.mock.calls[0]?.[0]).toContain("Nomad task driver plugin");
+    expect(written.mock.calls[0]?.[0]).toBe(
+      "This program is a Nomad task driver plugin. It is started by an agent and not meant to be run by hand.\n" +
+        "Put it into the agent's plugin_dir and name its file in a `plugin` block of the agent's configuration.\n",
+    );
     written.mockRestore();
   });
 
@@ -93,6 +96,63 @@ describe("a plugin executable", () => {
       "hello info hello you { a: 1 }",
       expect.stringContaining("hello error") as string,
     ]);
+  });
+
+  it("turns every word of the console into a log line of its level, as the module driver", async () => {
+    const { host, handshake, lines } = plugin({}, { logLevel: "trace" });
+    await handshake;
+    for (const name of ["log", "info", "debug", "warn", "error", "trace"] as const) console[name](`by %s`, name);
+    host.emit("SIGTERM");
+    await host.exited;
+    expect(lines.map((l) => `${l["@module"]} ${l["@level"]} ${l["@message"]}`)).toEqual([
+      "driver info by log",
+      "driver info by info",
+      "driver debug by debug",
+      "driver warn by warn",
+      "driver error by error",
+      "driver debug by trace",
+    ]);
+  });
+
+  it("heeds the signals of a terminal without ending", async () => {
+    const { host, handshake } = plugin();
+    await handshake;
+    expect([host.listenerCount("SIGINT"), host.listenerCount("SIGHUP"), host.listenerCount("SIGTERM")]).toEqual([
+      1, 1, 1,
+    ]);
+    let ended = false;
+    void host.exited.then(() => (ended = true));
+    host.emit("SIGINT");
+    host.emit("SIGHUP");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(ended).toBe(false);
+    host.emit("SIGTERM");
+    expect(await host.exited).toBe(0);
+  });
+
+  it.each([undefined, "2", "1,2", "2,3"])("does not mind a host that offers the versions %s", async (versions) => {
+    const { host, lines, handshake } = plugin();
+    if (versions === undefined) delete host.env["PLUGIN_PROTOCOL_VERSIONS"];
+    else host.env["PLUGIN_PROTOCOL_VERSIONS"] = versions;
+    await handshake;
+    host.emit("SIGTERM");
+    await host.exited;
+    expect(lines.filter((l) => l["@level"] === "warn")).toEqual([]);
+  });
+
+  it("tells a failure outside of a call with its stack, where it has one", async () => {
+    for (const [reason, wanted] of [
+      [new Error("bug"), { err: "bug", stack: expect.stringContaining("serve.test") as string }],
+      ["only words", { err: "only words" }],
+    ] as const) {
+      const { host, handshake, lines } = plugin();
+      await handshake;
+      host.emit("unhandledRejection", reason);
+      expect(await host.exited).toBe(1);
+      const { err, stack } = lines.at(-1) ?? {};
+      expect(lines.at(-1)).toMatchObject({ "@level": "error", "@message": "driver failed outside of a call" });
+      expect({ err, ...(stack === undefined ? {} : { stack }) }).toEqual(wanted);
+    }
   });
 
   it("ends on SIGTERM without touching tasks", async () => {
@@ -144,6 +204,13 @@ describe("a path for the socket", () => {
     expect(path.startsWith(made as string)).toBe(true);
     rmSync(made as string, { recursive: true });
     expect(socketPath([undefined, "", folder], 7).path.startsWith(`${folder}/plugin7`)).toBe(true);
+    // `plugin`, the pid, eight random digits: 107 bytes fit, 108 do not.
+    const name = "/plugin7".length + 8;
+    const fits = `/${"f".repeat(107 - name - 1)}`;
+    expect(socketPath([fits], 7).path).toMatch(/^\/f+\/plugin7[0-9a-f]{8}$/);
+    expect(socketPath([`${fits}f`, folder], 7).path.startsWith(`${folder}/plugin7`)).toBe(true);
+    expect(socketPath([folder], 7).path).not.toBe(socketPath([folder], 7).path);
+    expect(socketPath([folder], 7).folder).toBeUndefined();
   });
 });
 

@@ -16,7 +16,18 @@ import {
 } from "../src/index.ts";
 import { AttributeSchema } from "../src/gen/structs_pb.js";
 import { CPUUsageSchema, FingerprintResponseSchema, TaskStatsSchema, TimestampProbe } from "./support/wire-shapes.ts";
-import { fromFingerprint, fromNomadConfig, toFingerprint, toNomadConfig } from "../src/wire/driver.ts";
+import {
+  fromCapabilities,
+  fromFingerprint,
+  fromNomadConfig,
+  fromPluginInfo,
+  fromTaskEvent,
+  toCapabilities,
+  toFingerprint,
+  toNomadConfig,
+  toPluginInfo,
+  toTaskEvent,
+} from "../src/wire/driver.ts";
 import { MessageQueue } from "../src/wire/message-queue.ts";
 import {
   fromDuration,
@@ -104,6 +115,15 @@ describe("scalars", () => {
       0n,
     ]);
     expect(nameOf({ a: 0 }, 9, "a")).toBe("a");
+    expect([nameOf({ a: 0, b: 1 }, 1, "a"), nameOf({ a: 0, b: 1 }, 0, "b")]).toEqual(["b", "a"]);
+    expect([toBigInt(Infinity), toBigInt(-1.9), toBigInt(2 ** 60)]).toEqual([0n, -1n, 2n ** 60n]);
+    expect([toUnsigned(Infinity), toUnsigned(Number.NaN), toUnsigned(0), toUnsigned(0.5), toUnsigned(7.9)]).toEqual([
+      0n,
+      0n,
+      0n,
+      0n,
+      7n,
+    ]);
   });
 
   it("keep milliseconds exactly, and say Go's zero time for none", () => {
@@ -117,6 +137,14 @@ describe("scalars", () => {
     expect([fromTimestamp(undefined), fromTimestamp(toTimestamp(0)), fromDuration(undefined)]).toEqual([0, 0, 0]);
     expect(toTimestamp(-1e6)).toMatchObject({ seconds: -1n, nanos: 999_000_000 });
     expect(fromDuration(toDuration(1500.5))).toBe(1500.5);
+    expect(toDuration(1500.5)).toMatchObject({ seconds: 1n, nanos: 500_500_000 });
+    expect(toDuration(0)).toMatchObject({ seconds: 0n, nanos: 0 });
+    expect(toDuration(-250)).toMatchObject({ seconds: -1n, nanos: 750_000_000 });
+    expect(toTimestamp(1_500_000_000)).toMatchObject({ seconds: 1n, nanos: 500_000_000 });
+    expect(toTimestamp(-1e9)).toMatchObject({ seconds: -1n, nanos: 0 });
+    expect(toTimestamp(-1_500_000_000)).toMatchObject({ seconds: -2n, nanos: 500_000_000 });
+    expect(toTimestamp(Infinity)).toMatchObject({ seconds: -62_135_596_800n, nanos: 0 });
+    expect(fromTimestamp(toTimestamp(1_500_000_000))).toBe(1_500_000_000);
   });
 });
 
@@ -232,6 +260,85 @@ describe("messages", () => {
     expect(fromFingerprint(empty).attributes).toEqual({ a: { value: "" } });
   });
 
+  it("hold numbers of an attribute as exactly as the wire can", () => {
+    const wire = (value: number | bigint): unknown =>
+      toFingerprint({ attributes: { a: { value } }, health: "healthy", healthDescription: "" }).attributes["a"]?.value;
+    const max = 2n ** 63n - 1n;
+    expect(wire(max)).toEqual({ case: "intVal", value: max });
+    expect(wire(max + 1n)).toEqual({ case: "stringVal", value: "9223372036854775808" });
+    expect(wire(-max - 1n)).toEqual({ case: "intVal", value: -max - 1n });
+    expect(wire(-max - 2n)).toEqual({ case: "stringVal", value: "-9223372036854775809" });
+    expect(wire(2 ** 53)).toEqual({ case: "floatVal", value: 2 ** 53 });
+    expect(wire(2 ** 53 - 1)).toEqual({ case: "intVal", value: 2n ** 53n - 1n });
+    const back = (value: number | bigint): unknown =>
+      fromFingerprint(toFingerprint({ attributes: { a: { value } }, health: "healthy", healthDescription: "" }))
+        .attributes;
+    expect(back(2n ** 53n - 1n)).toEqual({ a: { value: 2 ** 53 - 1 } });
+    expect(back(2n ** 53n)).toEqual({ a: { value: 2n ** 53n } });
+    expect(back(-(2n ** 60n) - 1n)).toEqual({ a: { value: -(2n ** 60n) - 1n } });
+  });
+
+  it("of a driver that can do nothing special say no to everything", () => {
+    const nothing = {
+      sendSignals: false,
+      exec: false,
+      fsIsolation: "none",
+      networkIsolationModes: [],
+      mustCreateNetwork: false,
+      mountConfigs: "any",
+      disableLogCollection: false,
+      dynamicWorkloadUsers: false,
+    } as const;
+    expect(fromCapabilities(undefined)).toEqual(nothing);
+    for (const capabilities of [
+      {
+        ...nothing,
+        sendSignals: true,
+        fsIsolation: "chroot",
+        networkIsolationModes: ["host", "group", "task", "none"],
+      },
+      { ...nothing, exec: true, fsIsolation: "image", mountConfigs: "none" },
+      { ...nothing, mustCreateNetwork: true, fsIsolation: "unveil" },
+      { ...nothing, disableLogCollection: true },
+      { ...nothing, dynamicWorkloadUsers: true },
+    ] as const) {
+      expect(fromCapabilities(toCapabilities(capabilities))).toEqual(capabilities);
+    }
+  });
+
+  it("of a plugin tell its type, and of an unknown type that it is one", () => {
+    for (const type of ["unknown", "driver", "device"] as const) {
+      const info = { name: "n", type, version: "1.0.0", apiVersions: ["v0.1.0"] };
+      expect(fromPluginInfo(toPluginInfo(info))).toEqual(info);
+    }
+    expect(
+      fromPluginInfo(
+        Object.assign(toPluginInfo({ name: "n", type: "driver", version: "", apiVersions: [] }), { type: 9 }),
+      ).type,
+    ).toBe("unknown");
+  });
+
+  it("of an event keep its time to the millisecond", () => {
+    const event = {
+      taskId: "t",
+      allocId: "a",
+      taskName: "n",
+      timestampMs: 1_700_000_000_123,
+      message: "m",
+      annotations: { k: "v" },
+    };
+    expect(fromTaskEvent(toTaskEvent(event))).toEqual(event);
+  });
+
+  it("of an inspected task hold times and result of one that ended, and no result of one that runs", () => {
+    const exitResult = { exitCode: 3, signal: 9, oomKilled: true };
+    const status = { id: "i", name: "n", startedAtMs: 1_500, completedAtMs: 2_500, attributes: { a: "b" } };
+    const ended = { status: { ...status, state: "exited", exitResult } } as const;
+    expect(fromInspectResponse(toInspectResponse(ended))).toEqual(ended);
+    const running = fromInspectResponse(toInspectResponse({ status: { ...status, state: "running", exitResult } }));
+    expect(running?.status).toEqual({ ...status, state: "running" });
+  });
+
   it("hold the agent's settings, whatever is missing", () => {
     const core = {
       socketId: 1,
@@ -329,6 +436,40 @@ describe("a message queue", () => {
     other.push(1);
     other.fail(new Error("now"), true);
     await expect(other.next()).rejects.toThrow("now");
+  });
+
+  it("pauses at the sixteenth message, resumes only when empty, and can pause again", async () => {
+    const { calls, queue } = source();
+    for (let i = 0; i < 15; i++) queue.push(i);
+    expect(calls).toEqual([]);
+    queue.push(15);
+    expect(calls).toEqual(["pause"]);
+    for (let i = 0; i < 15; i++) await queue.next();
+    expect(calls).toEqual(["pause"]);
+    await queue.next();
+    expect(calls).toEqual(["pause", "resume"]);
+    for (let i = 0; i < 16; i++) queue.push(i);
+    expect(calls).toEqual(["pause", "resume", "pause"]);
+    await queue.return();
+    await queue.return();
+    queue.fail(new Error("late"));
+    expect(calls).toEqual(["pause", "resume", "pause", "release"]);
+    expect(await queue.next()).toEqual({ done: true, value: undefined });
+  });
+
+  it("takes nothing after its end, and tells no failure to somebody who has left", async () => {
+    const { queue } = source();
+    queue.push(1);
+    queue.end();
+    queue.push(2);
+    queue.fail(new Error("late"));
+    expect(await queue.next()).toEqual({ done: false, value: 1 });
+    expect(await queue.next()).toEqual({ done: true, value: undefined });
+    const left = source().queue;
+    left.push(1);
+    left.fail(new Error("x"));
+    await left.return();
+    expect(await left.next()).toEqual({ done: true, value: undefined });
   });
 
   it("settles every pending next", async () => {
