@@ -1,5 +1,5 @@
 /** The client's process driver as a plugin of a stock agent, by the stock command line. */
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -54,19 +54,6 @@ describe.skipIf(NOMAD === undefined)("the process driver in a stock agent", () =
   });
   afterAll(() => agent?.close());
 
-  const submit = async (id: string, text: string): Promise<void> => {
-    const path = join(agent.dir, `${id}.nomad.hcl`);
-    writeFileSync(path, text);
-    await agent.ok("job", "run", "-detach", path);
-  };
-  const allocs = async (id: string): Promise<any[]> =>
-    JSON.parse(await agent.ok("job", "allocs", "-json", id)) as any[];
-  const alloc = (id: string, status: string): Promise<any> =>
-    until(`job ${id}: ${status}`, async () => (await allocs(id)).find((a) => a.ClientStatus === status)).catch(
-      async (reason) => {
-        throw new Error(`${String(reason)}: ${JSON.stringify(await allocs(id))}\n${agent.log.slice(-3000)}`);
-      },
-    );
   /** The shells of a job: one, or the task was lost or doubled. */
   const shells = (id: string): number[] =>
     processesOf(join(agent.dir, "data")).flatMap(({ pid, args }) => (args.includes(`# ${id}\n`) ? [pid] : []));
@@ -88,11 +75,11 @@ describe.skipIf(NOMAD === undefined)("the process driver in a stock agent", () =
 
   let id = "";
   it("runs a job, with logs, statistics, exec, a terminal and signals", async () => {
-    await submit(
+    await agent.submit(
       "all",
       job("all", `echo "pid $$"; trap 'echo got usr1' USR1; trap 'echo bye; exit 0' INT; while :; do sleep 0.1; done`),
     );
-    id = (await alloc("all", "running")).ID;
+    id = (await agent.alloc("all", "running")).ID;
     expect(shells("all")).toHaveLength(1);
     await until("logs", async () => (await agent.ok("alloc", "logs", id)).startsWith("pid "));
     await until("statistics", async () => {
@@ -124,15 +111,15 @@ describe.skipIf(NOMAD === undefined)("the process driver in a stock agent", () =
 
   it("stops", async () => {
     await agent.ok("job", "stop", "-detach", "all");
-    const ended = await alloc("all", "complete");
+    const ended = await agent.alloc("all", "complete");
     expect(exits(ended)).toEqual(["0/0"]);
     expect(shells("all")).toEqual([]);
     expect(await agent.ok("alloc", "logs", id)).toMatch(/bye\n$/);
   });
 
   it("fails a task with a bad config in its own words", async () => {
-    await submit("bad", job("bad", "exit 0", { more: `umask = "999"` }));
-    const failed = await alloc("bad", "failed");
+    await agent.submit("bad", job("bad", "exit 0", { more: `umask = "999"` }));
+    const failed = await agent.alloc("bad", "failed");
     expect(events(failed)).toMatch(/Driver Failure: .*umask "999" must be an octal text/);
     expect(events(failed)).not.toContain("Started");
     await agent.ok("job", "stop", "-detach", "-purge", "bad");
@@ -142,13 +129,13 @@ describe.skipIf(NOMAD === undefined)("the process driver in a stock agent", () =
     "keeps a task over kill -9 of %s, once, and tells its exit code",
     async (victim) => {
       const name = `kill-${victim.replace("the ", "")}`;
-      await submit(
+      await agent.submit(
         name,
         job(name, "i=0; while [ $i -lt 40 ]; do i=$((i + 1)); echo line $i; sleep 0.3; done; exit 7", {
           type: "batch",
         }),
       );
-      const running = await alloc(name, "running");
+      const running = await agent.alloc(name, "running");
       const [pid] = await until("the task", () => (shells(name).length > 0 ? shells(name) : undefined));
       const plugins = agent.pluginPids(FILE);
       expect(plugins).toHaveLength(1);
@@ -159,7 +146,7 @@ describe.skipIf(NOMAD === undefined)("the process driver in a stock agent", () =
       expect([[pid], []]).toContainEqual(shells(name));
       const ended = await until(
         "the end of the task",
-        async () => (await allocs(name)).find((a) => ["failed", "complete"].includes(a.ClientStatus)),
+        async () => (await agent.allocs(name)).find((a) => ["failed", "complete"].includes(a.ClientStatus)),
         90_000,
       );
       expect([ended.ID, ended.ClientStatus, exits(ended)]).toEqual([running.ID, "failed", ["7/0"]]);
@@ -170,15 +157,15 @@ describe.skipIf(NOMAD === undefined)("the process driver in a stock agent", () =
   );
 
   it("tells the exit of a task that ended while nobody was there", async () => {
-    await submit("gap", job("gap", "sleep 3; kill -TERM $$; sleep 100", { type: "batch" }));
-    await alloc("gap", "running");
+    await agent.submit("gap", job("gap", "sleep 3; kill -TERM $$; sleep 100", { type: "batch" }));
+    await agent.alloc("gap", "running");
     await until("the task", () => shells("gap").length > 0);
     const plugins = agent.pluginPids(FILE);
     await agent.end("SIGKILL");
     for (const plugin of plugins) process.kill(plugin, "SIGKILL");
     await until("its end", () => shells("gap").length === 0);
     await agent.start();
-    const ended = await alloc("gap", "failed");
+    const ended = await agent.alloc("gap", "failed");
     expect(exits(ended)).toEqual(["143/15"]);
     await agent.ok("job", "stop", "-detach", "-purge", "gap");
   });

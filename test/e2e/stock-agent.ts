@@ -11,9 +11,9 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { freePorts, stockAgentConfig } from "../../tooling/build-config/stock-agent.ts";
 
 /** Asks again and again until the answer is neither undefined nor false. */
 export async function until<T>(
@@ -55,14 +55,6 @@ export function processesOf(folder: string): Process[] {
   });
 }
 
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.once("listening", resolve))));
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
-}
-
 /** The environment of what is tested: nothing of the one who runs the tests may steer it. */
 function cleanEnv(more: Record<string, string> = {}): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !/^(NOMAD_|OUTRIDER_|VITEST|NODE_|AWS_)/.test(name));
@@ -87,43 +79,19 @@ export class StockAgent {
 
   /** Puts executables into the plugin folder and names them in the configuration, each with the text of its `config` block. */
   async configure(plugins: Readonly<Record<string, string>>): Promise<void> {
-    const [http, rpc, serf] = await freePorts(3);
-    this.#port = http as number;
+    const ports = await freePorts(3);
+    this.#port = ports[0] as number;
     const blocks = Object.entries(plugins).map(([executable, config]) => {
       cpSync(executable, join(this.plugins, basename(executable)));
       return `plugin "${basename(executable)}" {\n${config}\n}\n`;
     });
-    // Loopback is advertised and nothing outside is asked, so that no network is needed.
-    writeFileSync(
-      join(this.dir, "agent.hcl"),
-      `bind_addr = "127.0.0.1"
-name = "node1"
-log_level = "DEBUG"
-disable_update_check = true
+    const more = `log_level = "DEBUG"
 plugin_dir = "${this.plugins}"
-ports {
-  http = ${http}
-  rpc = ${rpc}
-  serf = ${serf}
-}
-advertise {
-  http = "127.0.0.1"
-  rpc = "127.0.0.1"
-  serf = "127.0.0.1"
-}
-server {
-  enabled = true
-  bootstrap_expect = 1
-}
 telemetry {
   publish_allocation_metrics = true
 }
-client {
-  enabled = true
-  options = { "fingerprint.denylist" = "env_aws,env_gce,env_azure,env_digitalocean,consul,vault,cni" }
-}
-${blocks.join("")}`,
-    );
+${blocks.join("")}`;
+    writeFileSync(join(this.dir, "agent.hcl"), stockAgentConfig({ ports, more }));
   }
 
   async start(): Promise<void> {
@@ -176,6 +144,29 @@ ${blocks.join("")}`,
     const { code, stdout, stderr } = await this.nomad(...args);
     if (code !== 0) throw new Error(`nomad ${args.join(" ")}: ${code} ${stdout}${stderr}`);
     return stdout;
+  }
+
+  /** Submits the text of a job file. */
+  async submit(jobId: string, text: string): Promise<void> {
+    const path = join(this.dir, `${jobId}.nomad.hcl`);
+    writeFileSync(path, text);
+    await this.ok("job", "run", "-detach", path);
+  }
+
+  async allocs(jobId: string): Promise<any[]> {
+    return JSON.parse(await this.ok("job", "allocs", "-json", jobId)) as any[];
+  }
+
+  /** The first allocation of a job with a client status, once there is one. */
+  async alloc(jobId: string, status: string): Promise<any> {
+    try {
+      return await until(`job ${jobId}: ${status}`, async () =>
+        (await this.allocs(jobId)).find((alloc) => alloc.ClientStatus === status),
+      );
+    } catch (reason) {
+      const there = JSON.stringify(await this.allocs(jobId));
+      throw new Error(`${String(reason)}: ${there}\n${this.log.slice(-3000)}`, { cause: reason });
+    }
   }
 
   /** The plugin processes of the agent that runs, by the executable's name. */

@@ -4,6 +4,7 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { RAW_EXEC, stockAgentConfig } from "@outrider/build-config/stock-agent";
 import { processesOf } from "./processes.ts";
 
 /** An agent under measurement. */
@@ -102,36 +103,7 @@ export function startOutrider(port: number): Promise<Subject> {
 export function startNomad(binary: string, port: number): Promise<Subject> {
   const dir = mkdtempSync(join(tmpdir(), "nomad-bench-"));
   const config = join(dir, "agent.hcl");
-  writeFileSync(
-    config,
-    `bind_addr = "127.0.0.1"
-name = "bench"
-disable_update_check = true
-ports {
-  http = ${port}
-  rpc = ${port + 1}
-  serf = ${port + 2}
-}
-advertise {
-  http = "127.0.0.1"
-  rpc = "127.0.0.1"
-  serf = "127.0.0.1"
-}
-server {
-  enabled = true
-  bootstrap_expect = 1
-}
-client {
-  enabled = true
-  gc_max_allocs = 2000
-  options = { "fingerprint.denylist" = "env_aws,env_gce,env_azure,env_digitalocean,consul,vault,cni" }
-}
-plugin "raw_exec" {
-  config {
-    enabled = true
-  }
-}
-`,
-  );
+  const ports = [port, port + 1, port + 2];
+  writeFileSync(config, stockAgentConfig({ ports, client: "gc_max_allocs = 2000", more: RAW_EXEC }));
   return start("nomad", binary, ["agent", "-config", config, "-data-dir", join(dir, "data")], port, dir);
 }

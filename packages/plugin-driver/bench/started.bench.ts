@@ -2,11 +2,11 @@
 // NOMAD_BIN names the agent's binary; needs a build (npm run build) and a user that may run tasks.
 import { spawn, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { freePorts, RAW_EXEC, stockAgentConfig } from "@outrider/build-config/stock-agent";
 
 const HELLO = fileURLToPath(new URL("../../../examples/driver-hello/dist/outrider-driver-hello", import.meta.url));
 const ROUNDS = 15;
@@ -18,14 +18,6 @@ interface Alloc {
 type Call = <T>(method: string, path: string, body?: unknown) => Promise<T>;
 
 const median = (all: readonly number[]): number => all.toSorted((a, b) => a - b)[all.length >> 1] as number;
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.once("listening", resolve))));
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
-}
 
 async function until<T>(what: string, probe: () => Promise<T | undefined>): Promise<T> {
   for (const over = performance.now() + LIMIT_MS; ;) {
@@ -98,46 +90,16 @@ async function run(nomad: string): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), "outrider-started-bench-"));
   mkdirSync(join(dir, "plugins"));
   cpSync(HELLO, join(dir, "plugins", "outrider-driver-hello"));
-  const [http, rpc, serf] = (await freePorts(3)) as [number, number, number];
-  writeFileSync(
-    join(dir, "agent.hcl"),
-    `bind_addr = "127.0.0.1"
-name = "bench"
-disable_update_check = true
-plugin_dir = "${join(dir, "plugins")}"
-ports {
-  http = ${http}
-  rpc = ${rpc}
-  serf = ${serf}
-}
-advertise {
-  http = "127.0.0.1"
-  rpc = "127.0.0.1"
-  serf = "127.0.0.1"
-}
-server {
-  enabled = true
-  bootstrap_expect = 1
-}
-client {
-  enabled = true
-  options = { "fingerprint.denylist" = "env_aws,env_gce,env_azure,env_digitalocean,consul,vault,cni" }
-}
-plugin "outrider-driver-hello" {}
-plugin "raw_exec" {
-  config {
-    enabled = true
-  }
-}
-`,
-  );
+  const ports = await freePorts(3);
+  const more = `plugin_dir = "${join(dir, "plugins")}"\nplugin "outrider-driver-hello" {}\n${RAW_EXEC}`;
+  writeFileSync(join(dir, "agent.hcl"), stockAgentConfig({ ports, more }));
   const agent = spawn(nomad, ["agent", "-config", join(dir, "agent.hcl"), "-data-dir", join(dir, "data")], {
     cwd: dir,
     stdio: "ignore",
   });
   const gone = new Promise<void>((resolve) => agent.once("exit", () => resolve()));
   const call: Call = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
-    const answer = await fetch(`http://127.0.0.1:${http}${path}`, {
+    const answer = await fetch(`http://127.0.0.1:${ports[0]}${path}`, {
       method,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });

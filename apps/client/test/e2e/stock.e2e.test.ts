@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePorts, RAW_EXEC, stockAgentConfig } from "@outrider/build-config/stock-agent";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { cleanEnv, exec, MAIN, Rig, type Run, send, until } from "./harness.ts";
 import { processesBelow } from "./processes.ts";
@@ -211,37 +211,7 @@ describe.skipIf(NOMAD === undefined)("our command line against a stock agent", (
     mkdirSync(notes);
     writeFileSync(join(notes, "both.nomad.hcl"), job(notes));
     ports = await freePorts(3);
-    // Each line is needed once on a machine without a network: loopback is advertised, and nothing outside is asked.
-    writeFileSync(
-      join(dir, "agent.hcl"),
-      `bind_addr = "127.0.0.1"
-name = "node1"
-disable_update_check = true
-ports {
-  http = ${ports[0]}
-  rpc = ${ports[1]}
-  serf = ${ports[2]}
-}
-advertise {
-  http = "127.0.0.1"
-  rpc = "127.0.0.1"
-  serf = "127.0.0.1"
-}
-server {
-  enabled = true
-  bootstrap_expect = 1
-}
-client {
-  enabled = true
-  options = { "fingerprint.denylist" = "env_aws,env_gce,env_azure,env_digitalocean,consul,vault,cni" }
-}
-plugin "raw_exec" {
-  config {
-    enabled = true
-  }
-}
-`,
-    );
+    writeFileSync(join(dir, "agent.hcl"), stockAgentConfig({ ports, more: RAW_EXEC }));
     const env = cleanEnv();
     delete env["AWS_CA_BUNDLE"];
     const args = ["agent", "-config", join(dir, "agent.hcl"), "-data-dir", join(dir, "data")];
@@ -280,11 +250,3 @@ plugin "raw_exec" {
     ours: false,
   }));
 });
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.once("listening", resolve))));
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
-}
