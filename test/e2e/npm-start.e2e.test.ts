@@ -10,6 +10,7 @@ import {
   alive,
   cgroupsOf,
   connectionsOf,
+  endProcessesBelow,
   listenersOf,
   mountsBelow,
   processesBelow,
@@ -158,8 +159,7 @@ describe("npm start in a fresh checkout whose path is long and has spaces", () =
   afterAll(async () => {
     clearInterval(watch);
     if (start !== undefined && !start.ended) await start.interrupt();
-    for (const { pid } of processesBelow(top)) process.kill(pid, "SIGKILL");
-    await until("the end of all processes", () => processesBelow(top).length === 0);
+    await endProcessesBelow(top);
     rmSync(top, { recursive: true, force: true, maxRetries: 3 });
   });
 
@@ -342,7 +342,7 @@ describe("npm start in a fresh checkout whose path is long and has spaces", () =
     await until("the end of my task", () => !alive(mine.pid));
     await start?.interrupt();
     expect(start?.text).not.toContain("Still running");
-    await until("the end of all processes, also of the driver's", () => processesBelow(top).length === 0, 5000);
+    await until("the end of all processes, also of the driver's", () => processesBelow(top).length === 0);
     expect(mountsBelow(top)).toEqual([]);
     expect(cgroupsOf(join(data(), "driver"))).toEqual([]);
     expect([...seen.foreign]).toEqual([]);

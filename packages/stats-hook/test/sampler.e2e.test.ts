@@ -15,11 +15,15 @@ afterEach(() => {
   }
 });
 const start = (command: string, args: string[]): ChildProcess => {
-  const child = spawn(command, args, { detached: true, stdio: ["ignore", "pipe", "inherit", "ipc"] });
+  const child = spawn(command, args, { detached: true, stdio: ["pipe", "pipe", "inherit", "ipc"] });
   children.push(child);
   return child;
 };
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+async function until(what: string, check: () => boolean): Promise<void> {
+  for (const over = performance.now() + 60_000; !check(); await wait(20))
+    if (performance.now() > over) throw new Error(`not seen: ${what}`);
+}
 
 /** Burns one second of CPU when told, then tells what the kernel counted and stays. */
 const BURN = `
@@ -50,11 +54,13 @@ async function burn(
   const samples: TaskUsage[] = [];
   const hook = new StatsHook<TaskUsage>({ interval: 200, update: (sample) => void samples.push(sample) });
   hook.poststart(sampler.source(target(child.pid!)));
-  await wait(300);
+  await until("a sample to count from", () => samples.length > 0);
   const truth = new Promise<number>((resolve) => child.once("message", (ticks) => resolve(ticks as number)));
   child.send("go");
   const told = await truth;
-  await wait(500);
+  // One may have been under way.
+  const last = samples.length + 2;
+  await until("a sample of all of it", () => samples.length >= last);
   await hook.shutdown();
   return [ticksOf(samples), told];
 }
@@ -67,23 +73,24 @@ describe("against what the kernel counts", () => {
   });
 
   it("the time of children that start and end between samples is found", async () => {
-    const child = start("sh", ["-c", "i=0; while [ $i -lt 2000 ]; do /bin/true; i=$((i+1)); done; exec sleep 60"]);
+    const loop = "i=0; while [ $i -lt 2000 ]; do /bin/true; i=$((i+1)); done";
+    const child = start("sh", ["-c", `read -r go; ${loop}; exec sleep 60`]);
     using sampler = createSampler();
     const samples: TaskUsage[] = [];
     const hook = new StatsHook<TaskUsage>({ interval: 100, update: (sample) => void samples.push(sample) });
     hook.poststart(sampler.source({ id: "loop", pid: child.pid! }));
-    let fields: string[] = [];
-    do {
-      await wait(100);
-      const stat = readFileSync(`/proc/${child.pid}/stat`, "latin1");
-      fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    } while (!readFileSync(`/proc/${child.pid}/comm`, "latin1").startsWith("sleep"));
-    await wait(300);
+    await until("a sample to count from", () => samples.length > 0);
+    child.stdin?.write("\n");
+    await until("the end of the loop", () => readFileSync(`/proc/${child.pid}/comm`, "latin1").startsWith("sleep"));
+    const last = samples.length + 2;
+    await until("a sample of all of it", () => samples.length >= last);
     await hook.shutdown();
+    const stat = readFileSync(`/proc/${child.pid}/stat`, "latin1");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     const truth = [11, 12, 13, 14].reduce((sum, i) => sum + Number(fields[i]), 0);
-    // The shell ran for some intervals before the first sample: a small part of two thousand children.
+    // What came before the first sample is the start of a shell.
     expect(truth).toBeGreaterThan(20);
-    expect(ticksOf(samples)).toBeGreaterThan(truth * 0.6);
+    expect(ticksOf(samples)).toBeGreaterThan(truth * 0.8);
     expect(ticksOf(samples)).toBeLessThanOrEqual(truth + 3);
   });
 
@@ -92,9 +99,7 @@ describe("against what the kernel counts", () => {
     using sampler = createSampler();
     const hook = new StatsHook<TaskUsage>({ interval: 100, update: () => undefined });
     hook.poststart(sampler.source({ id: "short", pid: child.pid! }));
-    await wait(800);
-    expect(hook.counters.ends).toBeGreaterThanOrEqual(1);
-    expect(sampler.stats.tasks).toBe(0);
+    await until("its end", () => hook.counters.ends >= 1 && sampler.stats.tasks === 0);
     await hook.shutdown();
     expect(process.getActiveResourcesInfo().filter((name) => name === "Timeout")).toEqual([]);
   });
@@ -133,7 +138,7 @@ describe("a real cgroup", () => {
         const stop = await sampler
           .source({ id: "cg", cgroup: dirs })
           .subscribe({ next: (s) => void samples.push(s), end: () => void ended++ }, 100);
-        await wait(500);
+        await until("two samples", () => samples.length >= 2);
         const { MemoryStats } = samples.at(-1)!.ResourceUsage;
         expect(samples.flatMap((s) => s.ResourceUsage.CpuStats.Measured)).toContain("Percent");
         if (dirs.memory !== undefined || MemoryStats.Measured.length > 0) {
@@ -142,9 +147,9 @@ describe("a real cgroup", () => {
         }
         expect(Object.keys(samples[0]!.Pids)).toContain(String(children[0]!.pid));
         process.kill(-children[0]!.pid!, "SIGKILL");
-        await wait(300);
+        await until("empty cgroups", () => all.every((dir) => readFileSync(`${dir}/cgroup.procs`, "utf8") === ""));
         for (const dir of all) rmdirSync(dir);
-        await wait(200);
+        await until("its end", () => ended > 0);
         expect(ended).toBe(1);
         stop();
       } finally {

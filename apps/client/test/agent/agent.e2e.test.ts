@@ -71,7 +71,7 @@ async function call(
 }
 
 async function until<T>(what: () => Promise<T | undefined>): Promise<T> {
-  for (let i = 0; i < 200; i++) {
+  for (const over = performance.now() + 60_000; performance.now() < over;) {
     const value = await what();
     if (value !== undefined) return value;
     await new Promise((resolve) => setTimeout(resolve, 25));

@@ -1,7 +1,7 @@
 /** Ephemeral disks and followers of logs on a real agent: a changed job keeps its files, another node fetches them, a reader that is gone costs nothing. */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { request, type ClientRequest } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +10,7 @@ import { migrateToken } from "@outrider/allocdir-interface/migrate";
 import { afterEach, describe, expect, it } from "vitest";
 import { buildAgent, resolveAgentConfig, type Agent } from "../../src/agent/index.ts";
 import { PreviousAlloc } from "../../src/node/previous-alloc.ts";
+import { endProcessesBelow } from "../e2e/processes.ts";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -21,10 +22,7 @@ const TOKEN = "0123456789abcdef0123456789abcdef";
 async function boot(): Promise<{ agent: Agent; dataDir: string }> {
   const dataDir = await mkdtemp(join(tmpdir(), "outrider-disk-"));
   cleanups.push(async () => {
-    for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
-      const line = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
-      if (line.includes(dataDir)) process.kill(Number(pid), "SIGKILL");
-    }
+    await endProcessesBelow(dataDir);
     for (const line of (await readFile("/proc/mounts", "utf8")).split("\n").reverse()) {
       const target = line.split(" ")[1] ?? "";
       if (target.startsWith(`${dataDir}/`)) spawnSync("umount", [target]);
@@ -212,8 +210,9 @@ describe("followers of a log", () => {
     const seen = [...got];
     await until("more for everybody", () => got.every((bytes, i) => bytes > (seen[i] as number)));
     for (const one of asked) one.destroy();
-    const at = performance.now();
-    await until("the end of all", () => open(file) === 0 && watches() === before);
-    expect(performance.now() - at).toBeLessThan(1000);
+    // A second in steps of 25 ms: the agent lives in this process and gets its turns, however busy the machine is.
+    let steps = 0;
+    await until("the end of all", () => ++steps > 40 || (open(file) === 0 && watches() === before));
+    expect([open(file), watches()]).toEqual([0, before]);
   });
 });

@@ -1,24 +1,17 @@
 import { spawnSync } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
 import { buildAgent, resolveAgentConfig, type Agent } from "../../src/agent/index.ts";
+import { endProcessesBelow } from "../e2e/processes.ts";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
-
-/** The driver's process outlives its agent. */
-async function endProcessesOf(dataDir: string): Promise<void> {
-  for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
-    const line = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
-    if (line.includes(dataDir)) process.kill(Number(pid), "SIGKILL");
-  }
-}
 
 async function until<T>(what: string, probe: () => Promise<T | undefined | false>): Promise<T> {
   const over = performance.now() + 60_000;
@@ -53,7 +46,8 @@ require("http").createServer((q, a) => a.end(readFileSync("local/file.txt", "utf
 it("a real task gets its artifact, templates and variables, is listed and checked, and restarts when a variable changes", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "outrider-parts-"));
   cleanups.push(async () => {
-    await endProcessesOf(dataDir);
+    // The driver's process outlives its agent.
+    await endProcessesBelow(dataDir);
     // A task that was ended from outside leaves the mounts of its secrets.
     for (const line of (await readFile("/proc/mounts", "utf8")).split("\n").reverse()) {
       const target = line.split(" ")[1] ?? "";

@@ -110,13 +110,14 @@ describe("a machine with cgroups of version 2", () => {
       await local.driver.destroyTask(config.id, false);
       const stopped = task("(setsid env -i sh -c 'exec sleep 1000' &); trap '' INT; while :; do sleep 0.1; done");
       await local.driver.startTask(stopped);
-      await pause(300);
       const folder = join(unified as string, "outrider");
-      const members = readdirSync(folder, { recursive: true, encoding: "utf8" })
-        .filter((name) => name.endsWith("cgroup.procs"))
-        .flatMap((name) => readFileSync(join(folder, name), "utf8").trim().split("\n"))
-        .filter((pid) => pid !== "");
-      expect(members.length).toBeGreaterThanOrEqual(2);
+      const list = (): string[] =>
+        readdirSync(folder, { recursive: true, encoding: "utf8" })
+          .filter((name) => name.endsWith("cgroup.procs"))
+          .flatMap((name) => readFileSync(join(folder, name), "utf8").trim().split("\n"))
+          .filter((pid) => pid !== "");
+      await until("the shell and its daemon", () => list().length >= 2);
+      const members = list();
       await local.driver.stopTask(stopped.id, 100, "SIGINT");
       expect(members.map(Number).filter(alive)).toEqual([]);
       await local.driver.destroyTask(stopped.id, false);

@@ -79,10 +79,10 @@ describe("the process driver", () => {
 
   it("ends daemons that left the session when the task ends, and leaves no process, slot or cgroup behind", async () => {
     const task = await sh(
-      "setsid sh -c 'echo $$; trap \"\" HUP TERM; exec sleep 1000' & sleep 0.3; (setsid sleep 1000 &); exit 0",
+      "setsid sh -c 'trap \"\" HUP TERM; echo $$ >daemon; exec sleep 1000' & while [ ! -s daemon ]; do sleep 0.02; done; (setsid sleep 1000 &); exit 0",
     );
     expect(await run(task)).toBe("0/0");
-    const daemon = Number(task.stdout().trim());
+    const daemon = Number(readFileSync(join(task.config.allocDir, "t", "daemon"), "utf8"));
     expect(daemon).toBeGreaterThan(1);
     expect(alive(daemon)).toBe(false);
     for (const folder of ["slots", "tasks", "specs"])
@@ -179,7 +179,7 @@ describe("the process driver", () => {
     expect(Buffer.from(result.stdout).toString()).toBe(`here\n${join(task.config.allocDir, "t")}\n`);
     expect(Buffer.from(result.stderr).toString()).toBe("oops\n");
     expect(result.exitResult.exitCode).toBe(7);
-    const slow = await driver.execTask(id, ["sh", "-c", "echo first; sleep 100"], 200);
+    const slow = await driver.execTask(id, ["sh", "-c", "echo first; sleep 100"], 2_000);
     expect(Buffer.from(slow.stdout).toString()).toBe("first\n");
     expect(slow.exitResult.signal).toBe(9);
     await expect(driver.execTask(id, [], 0)).rejects.toThrow("empty command");
@@ -205,10 +205,14 @@ describe("the process driver", () => {
 
   it("streams usage until the task ends", async () => {
     const driver = await h.driver();
-    const task = await sh("end=$(($(date +%s) + 2)); while [ $(date +%s) -lt $end ]; do :; done");
+    const task = await sh("until [ -e enough ]; do :; done");
     await driver.startTask(task.config);
     const samples = [];
-    for await (const usage of driver.taskStats(task.config.id, 200, AbortSignal.timeout(20_000))) samples.push(usage);
+    for await (const usage of driver.taskStats(task.config.id, 200, AbortSignal.timeout(60_000))) {
+      samples.push(usage);
+      const busy = samples.some(({ ResourceUsage }) => (ResourceUsage?.CpuStats?.Percent ?? 0) > 10);
+      if (samples.length > 4 && busy) writeFileSync(join(task.config.allocDir, "t", "enough"), "");
+    }
     expect(samples.length).toBeGreaterThan(4);
     expect(samples.at(-2)?.ResourceUsage?.MemoryStats?.RSS).toBeGreaterThan(0);
     expect(Math.max(...samples.map(({ ResourceUsage }) => ResourceUsage?.CpuStats?.Percent ?? 0))).toBeGreaterThan(10);

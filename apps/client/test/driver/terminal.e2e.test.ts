@@ -2,7 +2,7 @@
 import { encode } from "@msgpack/msgpack";
 import type { ExecInput, ExitResult, TaskConfig } from "@outrider/plugin-driver";
 import { systemClock } from "@outrider/backoff";
-import { existsSync, mkdirSync, mkdtempSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { execFileSync } from "node:child_process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +11,7 @@ import { findHostTools } from "../../src/driver/process-driver/host-tools.ts";
 import { execOnTerminal } from "../../src/driver/process-driver/terminal-exec.ts";
 import { startOnTerminal, terminalWay, type TerminalWay } from "../../src/driver/process-driver/terminal.ts";
 import { listNames } from "../../src/driver/process-driver/files.ts";
+import { foregroundOf } from "../e2e/processes.ts";
 import { alive, until } from "./harness.ts";
 import { makeLocalDriver } from "./local-driver.ts";
 
@@ -77,13 +78,6 @@ function run(way: TerminalWay, script: string, o: { env?: Record<string, string>
     throw new Error("no exit");
   };
   return { keyboard, result: show(), stop };
-}
-
-/** The name of the program that leads the foreground group of a process's terminal. */
-function foregroundOf(pid: number): string {
-  const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-  const leader = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[5];
-  return existsSync(`/proc/${leader}/comm`) ? readFileSync(`/proc/${leader}/comm`, "latin1").trim() : "";
 }
 
 const WAYS: readonly TerminalWay[] = ["openpty", "script"];

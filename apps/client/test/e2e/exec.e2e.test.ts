@@ -3,6 +3,7 @@ import { execFile, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { alive } from "../driver/harness.ts";
+import { foregroundOf } from "./processes.ts";
 import { cleanEnv, exec, jobOf, MAIN, Rig, type Run, shTask, until } from "./harness.ts";
 
 const NOMAD = process.env["NOMAD_BIN"];
@@ -23,7 +24,7 @@ const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;
 /** Runs a command line on a terminal of `rows` by `columns` and types; what it shows comes back. */
 function onTerminal(
   command: readonly string[],
-  o: { rows: number; columns: number; keys?: (screen: () => string) => AsyncGenerator<string> },
+  o: { rows: number; columns: number; keys?: (screen: () => string, pid: number) => AsyncGenerator<string> },
 ): Promise<Run> {
   const line = `stty rows ${o.rows} cols ${o.columns}; exec ${command.map(quoted).join(" ")}`;
   const child = spawn("script", ["-qefc", line, "/dev/null"], {
@@ -33,7 +34,7 @@ function onTerminal(
   let screen = "";
   child.stdout.on("data", (chunk) => (screen += String(chunk)));
   const type = async (): Promise<void> => {
-    for await (const keys of o.keys?.(() => screen) ?? []) child.stdin.write(keys);
+    for await (const keys of o.keys?.(() => screen, child.pid as number) ?? []) child.stdin.write(keys);
   };
   return new Promise((resolve, reject) => {
     type().catch(reject);
@@ -115,25 +116,25 @@ describe.each([
   });
 
   it.skipIf(skip)("is a whole session: a prompt, keys, a window that changes, ^C, the exit code", async () => {
-    async function* keys(screen: () => string): AsyncGenerator<string> {
+    async function* keys(screen: () => string, pid: number): AsyncGenerator<string> {
       const shown = (text: string | RegExp): Promise<unknown> =>
         until(`${text} in ${JSON.stringify(screen())}`, () =>
           typeof text === "string" ? screen().includes(text) : text.test(screen()),
         );
       await shown(/[#$] /);
-      yield "echo A$((1+1)); tty\r";
-      await shown(/A2\r\n\/dev\/pts\/(\d+)/);
+      yield "echo A$((1+1)) $$; tty\r";
+      await shown(/A2 \d+\r\n\/dev\/pts\/(\d+)/);
+      const shell = Number(/A2 (\d+)/.exec(screen())?.[1]);
       yield "sleep 1000\r";
-      await shown("sleep 1000\r\n");
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await until("the foreground job", () => foregroundOf(shell) === "sleep");
       yield "\u0003";
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await until("the shell in the foreground", () => foregroundOf(shell) === "sh");
       yield "stty size\r";
       await shown("24 80\r\n");
       // the user's own terminal, as it is seen from there
-      const outer = await outerTerminal(tool.join(" "));
+      const outer = await outerTerminal(pid);
       await exec("stty", ["-F", outer, "rows", "50", "cols", "132"], process.env);
-      for (let tries = 0; tries < 20 && !screen().includes("50 132"); tries++) {
+      while (!screen().includes("50 132")) {
         yield "stty size\r";
         await new Promise((resolve) => setTimeout(resolve, 150));
       }
@@ -157,11 +158,10 @@ describe.each([
   });
 });
 
-/** Where the standard input of a running `alloc exec` leads to. */
-async function outerTerminal(tool: string): Promise<string> {
-  const { stdout } = await exec("pgrep", ["-f", `^${tool.replaceAll(".", "\\.")} alloc exec -i -t `], process.env);
-  const pid = stdout.trim().split("\n").at(-1);
-  const link = await exec("readlink", [`/proc/${pid}/fd/0`], process.env);
+/** Where the standard input of what script(1) runs leads to. */
+async function outerTerminal(script: number): Promise<string> {
+  const { stdout } = await exec("pgrep", ["-P", String(script)], process.env);
+  const link = await exec("readlink", [`/proc/${stdout.trim()}/fd/0`], process.env);
   return link.stdout.trim();
 }
 

@@ -11,6 +11,7 @@ import {
   alive,
   cgroupsOf,
   connectionsOf,
+  endProcessesBelow,
   listenersOf,
   mountsBelow,
   processesBelow,
@@ -257,6 +258,18 @@ export class Rig {
     return "port" in this.address ? acceptedOn(this.agentPid, this.address.port) : 0;
   }
 
+  /**
+   * Waits for what has to come within `ms` on a machine that has nothing else to do: counted in steps of 50 ms with an answer of the agent in
+   * each, so that a busy machine gets the time that it needs, and an agent that waits for something of its own does not.
+   */
+  async soon(what: string, check: () => boolean, ms: number): Promise<void> {
+    for (let left = Math.ceil(ms / 50); !check(); left--) {
+      if (left === 0) throw new Error(`not within ${ms} ms of an idle machine: ${what}`);
+      await this.call("GET", "/v1/agent/self");
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
   /** TCP addresses on which agent and driver listen. */
   listening(): string[] {
     return [this.agentPid, this.driverPid].flatMap((pid) => listenersOf(pid));
@@ -276,7 +289,7 @@ export class Rig {
         expect(await this.end()).toBe(0);
       }
       // Without tasks there is no reason for it to stay.
-      await until("the end of the driver process", () => this.driverPid === 0, 5000).catch((reason: unknown) => {
+      await until("the end of the driver process", () => this.driverPid === 0).catch((reason: unknown) => {
         const holds = ["slots", "logs", "tasks"].map((part) => {
           const folder = join(this.data, "driver", part);
           const text = (name: string): string => readFileSync(join(folder, name), "latin1").replaceAll("\n", "|");
@@ -291,7 +304,7 @@ export class Rig {
     } finally {
       clearInterval(this.#watch);
       this.agent?.kill("SIGKILL");
-      for (const { pid } of processesBelow(this.dir)) process.kill(pid, "SIGKILL");
+      await endProcessesBelow(this.dir);
       rmSync(this.dir, { recursive: true, force: true, maxRetries: 3 });
     }
   }

