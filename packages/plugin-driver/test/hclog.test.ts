@@ -36,6 +36,63 @@ describe("log lines of a plugin", () => {
     expect(out[0]).toContain("05.123250Z");
   });
 
+  it.each(["trace", "debug", "info", "warn", "error"] as const)(
+    "of %s and above are written when that is the level",
+    (level) => {
+      const order = ["trace", "debug", "info", "warn", "error"] as const;
+      const out: string[] = [];
+      const log = createPluginLogger({ write: (line) => void out.push(line), now: () => 0, level });
+      for (const name of order) log[name]("x");
+      expect(out.map((line) => (JSON.parse(line) as Record<string, string>)["@level"])).toEqual(
+        order.slice(order.indexOf(level)),
+      );
+      const byDefault = lines();
+      for (const name of order) byDefault.log[name]("x");
+      expect(byDefault.out).toHaveLength(4);
+      expect(byDefault.out[0]).toContain('"@module":"driver"');
+    },
+  );
+
+  it("keep what a logger is bound to, unless the line says otherwise", () => {
+    const { log, out } = lines();
+    const bound = log.child({ a: 1, b: 1 }).child({ b: 2, c: 2 });
+    bound.info("plain");
+    bound.info({ c: 3 }, "own");
+    const [plain, own] = out.map((line) => JSON.parse(line) as Record<string, string>);
+    expect(plain).toMatchObject({ a: "1", b: "2", c: "2", "@message": "plain" });
+    expect(own).toMatchObject({ a: "1", b: "2", c: "3", "@message": "own" });
+  });
+
+  it("keep their own facts, whatever the fields are called", () => {
+    const { log, out } = lines({ module: "hello" });
+    log.info(
+      { "@level": "x", "@message": "x", "@module": "x", "@timestamp": "x", "@levels": "y", "a@level": "z" },
+      "m",
+    );
+    expect(JSON.parse(out[0] as string)).toEqual({
+      "@level": "info",
+      "@message": "m",
+      "@module": "hello",
+      "@timestamp": "2026-01-02T03:04:05.123000Z",
+      "@levels": "y",
+      "a@level": "z",
+    });
+  });
+
+  it.each<[unknown, string]>([
+    [null, "null"],
+    [true, "true"],
+    [12n, "12"],
+    [[1, 2n], '[1,"2"]'],
+    [{ toJSON: () => undefined }, "null"],
+    ["x".repeat(16_384), "x".repeat(16_384)],
+    ["x".repeat(16_385), `${"x".repeat(16_384)}…`],
+  ])("show a value as text (%#)", (value, shown) => {
+    const { log, out } = lines();
+    log.info({ value }, "m");
+    expect((JSON.parse(out[0] as string) as Record<string, string>)["value"]).toBe(shown);
+  });
+
   it("below the level are dropped", () => {
     const { log, out } = lines({ level: "info" });
     log.debug("x");

@@ -105,6 +105,49 @@ describe("a command beside a task", () => {
     await expect(execProcess(place(), ["/bin/true"], 0, stop.signal)).rejects.toThrow("the caller has gone");
   });
 
+  it("ends by its own signal, which its exit code tells as a shell would", async () => {
+    const { exitResult } = await execProcess(place(), ["/bin/sh", "-c", "kill -TERM $$"], 0, forever());
+    expect(exitResult).toEqual({ exitCode: 143, signal: 15, oomKilled: false });
+  });
+
+  it("finds the end of its input at once when it is not interactive", async () => {
+    const { stdout, exitResult } = await execProcess(place(), ["/bin/cat"], 60_000, forever());
+    expect([stdout.length, exitResult.exitCode]).toEqual([0, 0]);
+  });
+
+  it("leaves no timer behind, and has none without a limit", async () => {
+    const clock = new ManualClock();
+    const limited = execProcess({ ...place(), clock }, ["/bin/true"], 500, forever());
+    expect(clock.pending).toHaveLength(1);
+    await limited;
+    expect(clock.pending).toEqual([]);
+    const free = execProcess({ ...place(), clock }, ["/bin/true"], 0, forever());
+    expect(clock.pending).toEqual([]);
+    await free;
+  });
+
+  it("is killed when its reader has seen enough, and lets go of its input", async () => {
+    let returned = false;
+    const input: AsyncIterable<ExecInput> = {
+      [Symbol.asyncIterator]: () => ({
+        next: () => new Promise(() => undefined),
+        return: () => {
+          returned = true;
+          return Promise.resolve({ done: true, value: undefined });
+        },
+      }),
+    };
+    const command = ["/bin/sh", "-c", "echo $$; exec sleep 86399"];
+    let pid = 0;
+    for await (const { stdout } of execProcessStreaming(place(), { command, tty: false }, input, forever())) {
+      pid = Number(Buffer.from(stdout?.data ?? []).toString());
+      break;
+    }
+    expect(pid).toBeGreaterThan(1);
+    await vi.waitFor(() => expect(processIdentity(pid)).toBeUndefined());
+    expect(returned).toBe(true);
+  });
+
   it("is an error when it cannot be started", async () => {
     await expect(execProcess(place(), ["/no/such/program"], 0, forever())).rejects.toMatchObject({
       code: "ERR_OUTRIDER_PLUGIN_DRIVER_FAILURE",
