@@ -26,9 +26,14 @@ function shown(value: unknown): string {
   return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text;
 }
 
+/** A path as text, or what can be written as one. */
+export interface PathText {
+  toString(): string;
+}
+
 /** An error about one field of a body: `details` has `field` (its path) and `text` (the offending value). */
-export function structError(code: StructErrorCode, path: string, value: unknown, why: string): OutriderError {
-  const field = path === "" ? "(body)" : path;
+export function structError(code: StructErrorCode, path: PathText, value: unknown, why: string): OutriderError {
+  const field = path.toString() || "(body)";
   const text = shown(value);
   return new OutriderError(code, `${field}: ${why}, got ${text}`, { details: { field, text } });
 }

@@ -1,6 +1,7 @@
-import { joinPath, structError } from "../error.ts";
+import { structError } from "../error.ts";
 import type { Field, Input, Struct } from "./field.ts";
 import { Budget, type Limits } from "./limits.ts";
+import { Path } from "./path.ts";
 import { checkScalar } from "./scalars.ts";
 import { isZero, setKey, zeroOf } from "./zero.ts";
 
@@ -20,107 +21,125 @@ interface Walk {
   readonly mode: Mode;
   readonly unknownKeys: UnknownKeys;
   readonly budget: Budget;
+  readonly path: Path;
 }
 
 function isPlainObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value);
 }
 
-function walkAny(value: unknown, path: string, budget: Budget): unknown {
+// A failure ends the whole walk: neither path nor budget has to be put right on the way out.
+
+function walkAny(value: unknown, w: Walk): unknown {
+  const { budget, path } = w;
   budget.enter(path);
-  try {
-    if (Array.isArray(value)) return value.map((item, i) => walkAny(item, joinPath(path, i), budget));
-    if (isPlainObject(value)) {
-      const out: Record<string, unknown> = {};
-      for (const [key, item] of Object.entries(value)) {
-        if (item !== undefined) setKey(out, key, walkAny(item, joinPath(path, key), budget), path);
-      }
-      return out;
-    }
-    if (value === null || typeof value === "string" || typeof value === "boolean") return value;
-    if (typeof value === "number" && Number.isFinite(value)) return value;
-    throw structError("ERR_OUTRIDER_STRUCTS_TYPE", path, value, "must be a JSON value");
-  } finally {
-    budget.leave();
-  }
-}
-
-function walkList(item: Field<unknown>, value: unknown, path: string, w: Walk): unknown {
-  if (!Array.isArray(value)) throw structError("ERR_OUTRIDER_STRUCTS_TYPE", path, value, "must be a list");
-  return value.map((x, i) => walkField(item, x, joinPath(path, i), w));
-}
-
-function walkMap(item: Field<unknown>, value: unknown, path: string, w: Walk): unknown {
-  if (!isPlainObject(value)) throw structError("ERR_OUTRIDER_STRUCTS_TYPE", path, value, "must be an object");
-  const out: Record<string, unknown> = {};
-  for (const [key, x] of Object.entries(value)) setKey(out, key, walkField(item, x, joinPath(path, key), w), path);
+  const out = copyAny(value, w);
+  budget.leave();
   return out;
 }
 
-function walkStruct(of: Struct<unknown>, value: unknown, path: string, w: Walk): Record<string, unknown> {
+function copyAny(value: unknown, w: Walk): unknown {
+  if (Array.isArray(value)) return value.map((item, i) => anyAt(i, item, w));
+  if (isPlainObject(value)) {
+    const out: Record<string, unknown> = {};
+    for (const key of Object.keys(value)) {
+      const item = value[key];
+      if (item !== undefined) setKey(out, key, anyAt(key, item, w), w.path);
+    }
+    return out;
+  }
+  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+  if (typeof value === "number" && Number.isFinite(value)) return value;
+  throw structError("ERR_OUTRIDER_STRUCTS_TYPE", w.path, value, "must be a JSON value");
+}
+
+function anyAt(key: string | number, value: unknown, w: Walk): unknown {
+  w.path.push(key);
+  const out = walkAny(value, w);
+  w.path.pop();
+  return out;
+}
+
+function walkList(item: Field<unknown>, value: unknown, w: Walk): unknown {
+  if (!Array.isArray(value)) throw structError("ERR_OUTRIDER_STRUCTS_TYPE", w.path, value, "must be a list");
+  return value.map((x, i) => fieldAt(i, item, x, w));
+}
+
+function walkMap(item: Field<unknown>, value: unknown, w: Walk): unknown {
+  if (!isPlainObject(value)) throw structError("ERR_OUTRIDER_STRUCTS_TYPE", w.path, value, "must be an object");
+  const out: Record<string, unknown> = {};
+  for (const key of Object.keys(value)) setKey(out, key, fieldAt(key, item, value[key], w), w.path);
+  return out;
+}
+
+function walkStruct(of: Struct<unknown>, value: unknown, w: Walk): Record<string, unknown> {
   if (!isPlainObject(value)) {
-    throw structError("ERR_OUTRIDER_STRUCTS_TYPE", path, value, `must be an object (${of.name})`);
+    throw structError("ERR_OUTRIDER_STRUCTS_TYPE", w.path, value, `must be an object (${of.name})`);
   }
   const out: Record<string, unknown> = {};
-  for (const [key, field] of of.entries) {
+  of.entries.forEach(([key, field]) => {
     const given = Object.hasOwn(value, key) ? value[key] : undefined;
     if (given === undefined) {
-      if (w.mode === "input" || field.submittedOnly === true) continue;
-      if (w.mode === "write" && (of.omitZero || field.omitZero === true)) continue;
+      if (w.mode === "input" || field.submittedOnly === true) return;
+      if (w.mode === "write" && (of.omitZero || field.omitZero === true)) return;
       out[key] = zeroOf(field);
-      continue;
+      return;
     }
-    if (w.mode === "write" && (of.omitZero || field.omitZero === true) && isZero(field, given)) continue;
-    out[key] = walkField(field, given, joinPath(path, key), w);
-  }
-  if (w.unknownKeys !== "drop") walkUnknown(of, value, path, w, out);
+    if (w.mode === "write" && (of.omitZero || field.omitZero === true) && isZero(field, given)) return;
+    out[key] = fieldAt(key, field, given, w);
+  });
+  if (w.unknownKeys !== "drop") walkUnknown(of, value, w, out);
   return out;
 }
 
-function walkUnknown(
-  of: Struct<unknown>,
-  value: Record<string, unknown>,
-  path: string,
-  w: Walk,
-  out: Record<string, unknown>,
-): void {
+function walkUnknown(of: Struct<unknown>, value: Record<string, unknown>, w: Walk, out: Record<string, unknown>): void {
   for (const [key, item] of Object.entries(value)) {
     if (item === undefined || Object.hasOwn(of.fields, key)) continue;
-    const at = joinPath(path, key);
     if (w.unknownKeys === "refuse") {
-      throw structError("ERR_OUTRIDER_STRUCTS_UNKNOWN_KEY", at, item, `is not a field of ${of.name}`);
+      w.path.push(key);
+      throw structError("ERR_OUTRIDER_STRUCTS_UNKNOWN_KEY", w.path, item, `is not a field of ${of.name}`);
     }
-    setKey(out, key, walkAny(item, at, w.budget), path);
+    setKey(out, key, anyAt(key, item, w), w.path);
   }
 }
 
-function walkField(field: Field<unknown>, value: unknown, path: string, w: Walk): unknown {
+function fieldAt(key: string | number, field: Field<unknown>, value: unknown, w: Walk): unknown {
+  w.path.push(key);
+  const out = walkField(field, value, w);
+  w.path.pop();
+  return out;
+}
+
+function walkField(field: Field<unknown>, value: unknown, w: Walk): unknown {
   // Go leaves a field at its zero when the body says null.
   if (value === null || value === undefined) return w.mode === "input" ? null : zeroOf(field);
-  if (field.kind === "any") return walkAny(value, path, w.budget);
-  w.budget.enter(path);
-  try {
-    switch (field.kind) {
-      case "ptr":
-        return walkField(field.item as Field<unknown>, value, path, w);
-      case "list":
-        return walkList(field.item as Field<unknown>, value, path, w);
-      case "map":
-        return walkMap(field.item as Field<unknown>, value, path, w);
-      case "struct":
-        return walkStruct(field.struct as Struct<unknown>, value, path, w);
-      default:
-        return checkScalar(field, value, path);
-    }
-  } finally {
-    w.budget.leave();
+  if (field.kind === "any") return walkAny(value, w);
+  w.budget.enter(w.path);
+  const out = walkKind(field, value, w);
+  w.budget.leave();
+  return out;
+}
+
+function walkKind(field: Field<unknown>, value: unknown, w: Walk): unknown {
+  switch (field.kind) {
+    case "ptr":
+      return walkField(field.item as Field<unknown>, value, w);
+    case "list":
+      return walkList(field.item as Field<unknown>, value, w);
+    case "map":
+      return walkMap(field.item as Field<unknown>, value, w);
+    case "struct":
+      return walkStruct(field.struct as Struct<unknown>, value, w);
+    default:
+      return checkScalar(field, value, w.path);
   }
 }
 
 function run<T>(of: Struct<T>, value: unknown, mode: Mode, o: JsonOptions): Record<string, unknown> {
   const budget = new Budget(o);
-  budget.enter("");
-  return walkStruct(of, value, "", { mode, unknownKeys: o.unknownKeys ?? "drop", budget });
+  const path = new Path();
+  budget.enter(path);
+  return walkStruct(of, value, { mode, unknownKeys: o.unknownKeys ?? "drop", budget, path });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { structError } from "../error.ts";
+import { type PathText, structError } from "../error.ts";
 
 /** Deepest nesting of a body that is accepted by default. Stock Nomad takes lists 200 deep in driver configs. @public */
 export const DEFAULT_MAX_DEPTH = 512;
@@ -25,16 +25,16 @@ export class Budget {
     this.#maxNodes = limits.maxNodes ?? DEFAULT_MAX_NODES;
   }
 
-  enter(path: string): void {
+  enter(path: PathText): void {
     this.#nodes += 1;
     this.#depth += 1;
     if (this.#depth > this.#maxDepth) {
       const why = `is nested deeper than ${this.#maxDepth} levels`;
-      throw structError("ERR_OUTRIDER_STRUCTS_TOO_DEEP", path.slice(0, 200), this.#depth, why);
+      throw structError("ERR_OUTRIDER_STRUCTS_TOO_DEEP", path.toString().slice(0, 200), this.#depth, why);
     }
     if (this.#nodes > this.#maxNodes) {
       const why = `the body holds more than ${this.#maxNodes} values`;
-      throw structError("ERR_OUTRIDER_STRUCTS_TOO_LARGE", path.slice(0, 200), this.#nodes, why);
+      throw structError("ERR_OUTRIDER_STRUCTS_TOO_LARGE", path.toString().slice(0, 200), this.#nodes, why);
     }
   }
 

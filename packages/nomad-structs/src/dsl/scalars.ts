@@ -1,4 +1,4 @@
-import { structError } from "../error.ts";
+import { type PathText, structError } from "../error.ts";
 import type { Field } from "./field.ts";
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
@@ -7,7 +7,7 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 const INT64_END = 2 ** 63;
 
 /** Checks a whole number against the width of its field. */
-export function checkInt(field: Field<unknown>, value: unknown, path: string): number {
+export function checkInt(field: Field<unknown>, value: unknown, path: PathText): number {
   let n: unknown = value;
   if (typeof n === "bigint") n = Number(n);
   if (typeof n !== "number") throw structError("ERR_OUTRIDER_STRUCTS_TYPE", path, value, "must be a whole number");
@@ -31,7 +31,7 @@ export function checkInt(field: Field<unknown>, value: unknown, path: string): n
 }
 
 /** Checks any value that is neither container nor untyped. */
-export function checkScalar(field: Field<unknown>, value: unknown, path: string): unknown {
+export function checkScalar(field: Field<unknown>, value: unknown, path: PathText): unknown {
   switch (field.kind) {
     case "str":
       if (typeof value === "string") return value;

@@ -1,4 +1,4 @@
-import { structError } from "../error.ts";
+import { type PathText, structError } from "../error.ts";
 import type { Field, Struct } from "./field.ts";
 
 /** The zero of a field, as Go has it. Objects are fresh on every call. */
@@ -41,7 +41,7 @@ export function isZero(field: Field<unknown>, value: unknown): boolean {
  * Sets a key that came from outside. `__proto__` is refused: it is no key of any real job, msgpack decoders cannot read
  * it back, and code further on may copy it into a prototype.
  */
-export function setKey(target: Record<string, unknown>, key: string, value: unknown, path: string): void {
+export function setKey(target: Record<string, unknown>, key: string, value: unknown, path: PathText): void {
   if (key === "__proto__") {
     throw structError("ERR_OUTRIDER_STRUCTS_TYPE", path, key, "must have no key of this name");
   }
