@@ -1,26 +1,18 @@
 import type {
   AllocMetric,
   Allocation,
-  Deployment,
   DesiredUpdates,
   Evaluation,
   Job,
   Node,
+  TaskGroup,
 } from "@outrider/nomad-structs";
 import { DesiredUpdatesStruct, isClientTerminal, make } from "@outrider/nomad-structs";
-import {
-  countPlaced,
-  isDeployed,
-  isDeploymentActive,
-  latestDeployment,
-  markStable,
-  newDeployment,
-  newDeploymentState,
-  putDeployment,
-} from "./deployments.ts";
-import { createEval, isEvalTerminal, updateEval } from "./evaluations.ts";
+import { updateEval } from "./evaluations.ts";
 import { isTemplateJob, refreshJobStatus } from "./job-status.ts";
+import { NextEvals } from "./next-evals.ts";
 import { NodeRoom } from "./placement.ts";
+import { PlanDeployment } from "./plan-deployment.ts";
 import { isLive, reconcileGroup, STOP_NOT_NEEDED, type GroupPlan, type StopRequest } from "./reconcile.ts";
 import { reconcileSystemGroup } from "./reconcile-system.ts";
 import { countAlloc, setQueued } from "./summaries.ts";
@@ -49,7 +41,8 @@ class PlanRun {
   readonly #annotations: Record<string, DesiredUpdates> = {};
   readonly #queued: Record<string, number> = {};
   readonly #failed: Record<string, AllocMetric> = {};
-  #deployment: Deployment | undefined;
+  readonly #deployment: PlanDeployment;
+  readonly #next: NextEvals;
   #blockedId = "";
   #touched = false;
 
@@ -58,6 +51,8 @@ class PlanRun {
     this.#evaluation = evaluation;
     this.#job = job;
     this.#deps = deps;
+    this.#deployment = new PlanDeployment(tx);
+    this.#next = new NextEvals(tx, evaluation, deps.newId);
     this.#allocs = tx.allocs.by("job", jobKey(evaluation.Namespace, evaluation.JobID));
   }
 
@@ -65,10 +60,10 @@ class PlanRun {
     const job = this.#job;
     if (job === undefined || job.Stop || isTemplateJob(job)) this.#stopAll();
     else this.#plan(job);
-    if (this.#touched) this.#tx.advance();
+    if (this.#touched || this.#deployment.touched || this.#next.touched) this.#tx.advance();
     updateEval(this.#tx, this.#evaluation, {
       Status: "complete",
-      DeploymentID: this.#deployment?.ID ?? "",
+      DeploymentID: this.#deployment.current?.ID ?? "",
       BlockedEval: this.#blockedId,
       FailedTGAllocs: Object.keys(this.#failed).length === 0 ? null : this.#failed,
       PlanAnnotations: { DesiredTGUpdates: this.#annotations, PreemptedAllocs: null },
@@ -88,30 +83,20 @@ class PlanRun {
       this.#queued[group.Name] = 0;
     }
     for (const alloc of live) this.#stop({ alloc, description: STOP_NOT_NEEDED });
-    this.#cancelFollowUps();
-    if (this.#job === undefined) return;
-    const deployment = latestDeployment(this.#tx, this.#job);
-    this.#deployment = deployment;
-    if (deployment !== undefined && isDeploymentActive(deployment)) {
-      this.#touched = true;
-      this.#deployment = putDeployment(this.#tx, {
-        ...deployment,
-        Status: "cancelled",
-        StatusDescription: "Cancelled because job is stopped",
-      });
-    }
+    this.#next.cancel();
+    if (this.#job !== undefined) this.#deployment.cancel(this.#job);
   }
 
   #plan(job: Job): void {
-    this.#adoptDeployment(job);
+    this.#deployment.adopt(job);
     const node = this.#node();
-    const plans: Array<readonly [NonNullable<Job["TaskGroups"]>[number], GroupPlan]> = [];
+    const plans: Array<readonly [TaskGroup, GroupPlan]> = [];
     for (const group of job.TaskGroups ?? []) {
       const input = {
         job,
         group,
         allocs: this.#allocs.filter((alloc) => alloc.TaskGroup === group.Name),
-        deployment: this.#deployment,
+        deployment: this.#deployment.current,
         nowMs: this.#tx.nowMs,
         forceReschedule: this.#evaluation.AnnotatePlan,
       };
@@ -122,7 +107,7 @@ class PlanRun {
     for (const alloc of this.#allocs)
       if (!known.has(alloc.TaskGroup) && isLive(alloc)) this.#stop({ alloc, description: STOP_NOT_NEEDED });
 
-    this.#prepareDeployment(job, plans);
+    this.#deployment.begin(job, plans, this.#deps.newId);
     for (const [group, plan] of plans) {
       for (const stop of plan.stop) this.#stop(stop);
       for (const alloc of plan.inPlace) this.#updateInPlace(job, alloc);
@@ -131,28 +116,10 @@ class PlanRun {
     }
     const room = new NodeRoom(node, this.#held(node, plans));
     for (const [group, plan] of plans) this.#placeGroup(job, group, plan, node, room);
-    for (const [, plan] of plans) this.#followUps(job, plan);
-    if (this.#deployment !== undefined && this.#tx.deployments.changes.has(this.#deployment.ID))
-      this.#deployment = this.#tx.deployments.get(this.#deployment.ID);
-    this.#finishDeployment(job);
-    this.#block(job);
-  }
-
-  /** A deployment is over when every group has all its instances, and all are healthy. */
-  #finishDeployment(job: Job): void {
-    const deployment = this.#deployment;
-    if (deployment === undefined || deployment.Status !== "running" || Object.keys(this.#failed).length > 0) return;
-    const states = Object.values(deployment.TaskGroups ?? {});
-    if (states.some((state) => state.HealthyAllocs < state.DesiredTotal || state.PlacedAllocs < state.DesiredTotal))
-      return;
-    this.#touched = true;
-    this.#tx.advance();
-    this.#deployment = putDeployment(this.#tx, {
-      ...deployment,
-      Status: "successful",
-      StatusDescription: "Deployment completed successfully",
-    });
-    markStable(this.#tx, job);
+    for (const [, plan] of plans) this.#next.followUp(job, plan.later);
+    this.#deployment.refresh();
+    if (Object.keys(this.#failed).length === 0) this.#deployment.finish(job);
+    this.#blockedId = this.#next.block(job, this.#failed);
   }
 
   #node(): Node | undefined {
@@ -168,55 +135,8 @@ class PlanRun {
       .filter((alloc) => !isClientTerminal(alloc.ClientStatus) && !replaced.has(alloc.ID));
   }
 
-  #adoptDeployment(job: Job): void {
-    const latest = latestDeployment(this.#tx, job);
-    if (latest === undefined) return;
-    if (latest.JobVersion === job.Version) {
-      this.#deployment = latest;
-    } else if (isDeploymentActive(latest)) {
-      this.#touched = true;
-      putDeployment(this.#tx, {
-        ...latest,
-        Status: "cancelled",
-        StatusDescription: "Cancelled due to newer version of job",
-      });
-    }
-  }
-
-  #prepareDeployment(
-    job: Job,
-    plans: ReadonlyArray<readonly [NonNullable<Job["TaskGroups"]>[number], GroupPlan]>,
-  ): void {
-    if (this.#deployment !== undefined) return;
-    const deployed = plans.filter(([group]) => isDeployed(job, group));
-    const changes = deployed.some(([, plan]) => plan.place.length > 0 || plan.inPlace.length > 0 || plan.remaining > 0);
-    if (!changes || deployed.every(([group]) => group.Count === 0)) return;
-    let deployment = newDeployment(this.#tx, this.#deps.newId(), job);
-    for (const [group] of deployed) {
-      if (group.Count > 0)
-        deployment = {
-          ...deployment,
-          TaskGroups: { ...deployment.TaskGroups, [group.Name]: newDeploymentState(group) },
-        };
-    }
-    this.#touched = true;
-    this.#deployment = putDeployment(this.#tx, deployment, "PlanResult");
-  }
-
-  #activeDeploymentOf(group: string): Deployment | undefined {
-    const deployment = this.#deployment;
-    if (deployment === undefined || !isDeploymentActive(deployment)) return undefined;
-    return deployment.TaskGroups?.[group] === undefined ? undefined : deployment;
-  }
-
-  #placeGroup(
-    job: Job,
-    group: NonNullable<Job["TaskGroups"]>[number],
-    plan: GroupPlan,
-    node: Node | undefined,
-    room: NodeRoom,
-  ): void {
-    const deployment = this.#activeDeploymentOf(group.Name);
+  #placeGroup(job: Job, group: TaskGroup, plan: GroupPlan, node: Node | undefined, room: NodeRoom): void {
+    const deployment = this.#deployment.activeOf(group.Name);
     let placed = 0;
     for (const request of plan.place) {
       const result = room.place(
@@ -241,13 +161,8 @@ class PlanRun {
       placed += 1;
       this.#put(job, result.alloc, request.previous);
     }
-    if (deployment !== undefined && placed > 0) {
-      this.#deployment = putDeployment(
-        this.#tx,
-        countPlaced(this.#tx.deployments.get(deployment.ID) ?? deployment, group.Name, placed, this.#tx.nowMs),
-        "PlanResult",
-      );
-    }
+    if (deployment !== undefined && placed > 0)
+      this.#deployment.count(this.#tx.deployments.get(deployment.ID) ?? deployment, group.Name, placed);
   }
 
   #put(job: Job, alloc: Allocation, previous: Allocation | undefined): void {
@@ -282,7 +197,7 @@ class PlanRun {
   #updateInPlace(job: Job, alloc: Allocation): void {
     this.#touched = true;
     const group = job.TaskGroups?.find((g) => g.Name === alloc.TaskGroup);
-    const deployment = this.#activeDeploymentOf(alloc.TaskGroup);
+    const deployment = this.#deployment.activeOf(alloc.TaskGroup);
     const inNew = deployment !== undefined && deployment.ID !== alloc.DeploymentID;
     const stored = this.#tx.putDesired({
       ...alloc,
@@ -297,71 +212,6 @@ class PlanRun {
       stored.JobID,
       stored.DeploymentID,
     ]);
-    if (inNew)
-      this.#deployment = putDeployment(
-        this.#tx,
-        countPlaced(deployment, alloc.TaskGroup, 1, this.#tx.nowMs),
-        "PlanResult",
-      );
-  }
-
-  /** One evaluation per due time wakes the scheduler when a failed instance may be replaced. */
-  #followUps(job: Job, plan: GroupPlan): void {
-    const byTime = new Map<number, string>();
-    for (const { alloc, atMs } of plan.later) {
-      const existing = alloc.FollowupEvalID === "" ? undefined : this.#tx.evals.get(alloc.FollowupEvalID);
-      if (existing !== undefined && !isEvalTerminal(existing) && existing.ID !== this.#evaluation.ID) continue;
-      const slot = Math.ceil(atMs / 5000) * 5000 - atMs < 1000 ? Math.ceil(atMs / 5000) * 5000 : atMs;
-      let id = byTime.get(slot);
-      if (id === undefined) {
-        id = this.#deps.newId();
-        byTime.set(slot, id);
-        createEval(this.#tx, id, job, "alloc-failure", {
-          StatusDescription: "created for delayed rescheduling",
-          WaitUntil: new Date(slot).toISOString(),
-          PreviousEval: this.#evaluation.ID,
-        });
-      }
-      this.#touched = true;
-      this.#tx.allocs.put(alloc.ID, {
-        ...(this.#tx.allocs.get(alloc.ID) ?? alloc),
-        FollowupEvalID: id,
-        ModifyIndex: this.#tx.index,
-      });
-    }
-  }
-
-  #cancelFollowUps(): void {
-    for (const evaluation of this.#tx.evals.by("job", jobKey(this.#evaluation.Namespace, this.#evaluation.JobID))) {
-      if (evaluation.ID === this.#evaluation.ID || isEvalTerminal(evaluation)) continue;
-      if (evaluation.Status === "blocked" || evaluation.WaitUntil !== null) {
-        this.#touched = true;
-        updateEval(this.#tx, evaluation, { Status: "canceled", StatusDescription: "job is stopped" });
-      }
-    }
-  }
-
-  /** What did not fit waits in one blocked evaluation per job. */
-  #block(job: Job): void {
-    const earlier = this.#tx.evals
-      .by("job", jobKey(job.Namespace, job.ID))
-      .filter((evaluation) => evaluation.Status === "blocked" && evaluation.ID !== this.#evaluation.ID);
-    for (const evaluation of earlier) {
-      this.#touched = true;
-      updateEval(this.#tx, evaluation, {
-        Status: "canceled",
-        StatusDescription: `evaluation "${this.#evaluation.ID}" is newer`,
-      });
-    }
-    if (Object.keys(this.#failed).length === 0) return;
-    this.#touched = true;
-    this.#blockedId = this.#deps.newId();
-    createEval(this.#tx, this.#blockedId, job, "queued-allocs", {
-      Status: "blocked",
-      StatusDescription: "created to place remaining allocations",
-      PreviousEval: this.#evaluation.ID,
-      FailedTGAllocs: this.#failed,
-      SnapshotIndex: this.#evaluation.ModifyIndex,
-    });
+    if (inNew) this.#deployment.count(deployment, alloc.TaskGroup, 1);
   }
 }
