@@ -1,4 +1,5 @@
 import { ManualClock } from "@outrider/backoff/testing";
+import type { Logger } from "@outrider/foundation";
 import { describe, expect, it } from "vitest";
 import { createLazyHandle, PluginShutdownError, type TaskDriverHandle, type ExecResult } from "../src/index.ts";
 import { EXITED, SAMPLE, untilAborted } from "./support/memory-driver.ts";
@@ -112,6 +113,79 @@ describe("a lazy handle (hashicorp/nomad#5936)", () => {
     await clock.flush();
     task.abort(new Error("over"));
     await stats;
+  });
+
+  it("passes every argument on, and a signal that ends with the caller's and the task's", async () => {
+    const task = new AbortController();
+    const { setup, handle } = lazy(task.signal);
+    const seen: unknown[] = [];
+    const signals: AbortSignal[] = [];
+    setup.handle = {
+      generation: 1,
+      exec: (command, ms, signal) => {
+        seen.push(command, ms);
+        signals.push(signal);
+        return Promise.resolve(RESULT);
+      },
+      async *stats(signal, ms) {
+        seen.push(ms);
+        signals.push(signal);
+        yield SAMPLE;
+      },
+    };
+    const mine = new AbortController();
+    await handle.exec(["a", "b"], 7, mine.signal);
+    for await (const sample of handle.stats(mine.signal, 250)) expect(sample).toBe(SAMPLE);
+    await handle.exec(["c"], 8, never);
+    expect(seen).toEqual([["a", "b"], 7, 250, ["c"], 8]);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, false, false]);
+    mine.abort();
+    expect([signals[0]?.aborted, signals[2]?.aborted]).toEqual([true, false]);
+    task.abort();
+    expect(signals[2]?.aborted).toBe(true);
+  });
+
+  it("looks for the newer instance ten times a second, in the time that it has", async () => {
+    const { setup, clock } = lazy();
+    let asked = 0;
+    const retrieve = (): TaskDriverHandle | undefined => {
+      asked++;
+      return setup.handle;
+    };
+    const handle = createLazyHandle({ retrieve, signal: never, clock, waitMs: 250 });
+    const run = expect(handle.exec(["a"], 0, never)).rejects.toMatchObject({ code: "ERR_OUTRIDER_PLUGIN_SHUTDOWN" });
+    await clock.flush();
+    expect(asked).toBe(1);
+    await clock.advance(100);
+    expect(asked).toBe(2);
+    await clock.advance(150);
+    await run;
+    expect(asked).toBe(4);
+    expect(clock.pending).toEqual([]);
+  });
+
+  it("fails with the shutdown that it saw, and tells which instance went", async () => {
+    const setup: Setup = { handle: undefined, calls: [] };
+    const clock = new ManualClock();
+    const told: unknown[] = [];
+    const log = (...parts: unknown[]): void => void told.push(parts);
+    const logger: Logger = { trace: log, debug: log, info: log, warn: log, error: log, child: () => logger };
+    const handle = createLazyHandle({ retrieve: () => setup.handle, signal: never, clock, logger, waitMs: 100 });
+    const error = new PluginShutdownError({ cause: "mine" });
+    setup.handle = instance(setup, 5, { error });
+    const exec = handle.exec(["a"], 0, never).catch((reason: unknown) => reason);
+    const iterator = handle.stats(never, 1)[Symbol.asyncIterator]();
+    await iterator.next();
+    const stats = iterator.next().catch((reason: unknown) => reason);
+    await clock.advance(100);
+    expect(await exec).toBe(error);
+    expect(await stats).toBe(error);
+    expect(told).toEqual(
+      expect.arrayContaining([
+        [{ generation: 5 }, "plugin went away during exec, waiting for its successor"],
+        [{ generation: 5 }, "plugin went away during stats, waiting for its successor"],
+      ]),
+    );
   });
 
   it("ends when the samples end", async () => {

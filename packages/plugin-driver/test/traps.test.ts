@@ -1,6 +1,19 @@
 /** What a stock agent does to a careless driver, and why it cannot happen here. */
 import { execFileSync } from "node:child_process";
-import { closeSync, constants, mkdtempSync, openSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
@@ -397,9 +410,55 @@ describe("the socket of a driver server", () => {
       kind: "socket-path",
       details: { path: socketPath },
     });
-    expect(await failure(createDriverServer(driver, {}))).toMatchObject({ kind: "socket-path" });
+    const message = "exactly one of socketPath and listener is needed";
+    expect(await failure(createDriverServer(driver, {}))).toMatchObject({ kind: "socket-path", message });
+    const listener = createServer();
+    expect(await failure(createDriverServer(driver, { socketPath: "/tmp/s", listener }))).toMatchObject({ message });
     expect((await failure(createDriverServer(driver, { socketPath: "/no/such/folder/s" }))).message).toMatch(
       /ENOENT|EACCES/,
     );
+  });
+
+  it("is for its owner alone, takes the place of a stale file, and goes with the server", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "ops-"));
+    const socketPath = join(folder, "s");
+    writeFileSync(socketPath, "stale");
+    const server = await createDriverServer(new MemoryDriver(), { socketPath });
+    const { mode } = statSync(socketPath);
+    expect([(mode & constants.S_IFMT) === constants.S_IFSOCK, mode & 0o777]).toEqual([true, 0o600]);
+    expect(server.socketPath).toBe(socketPath);
+    await Promise.all([server.close(), server.close()]);
+    expect(existsSync(socketPath)).toBe(false);
+    rmSync(folder, { recursive: true });
+  });
+});
+
+describe("a driver that makes the output fifos itself", () => {
+  it("is not kept from it by a server that holds them", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "opt-"));
+    const path = join(folder, "out");
+    execFileSync("mkfifo", [path]);
+    const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    for (const guardFifos of [true, false]) {
+      const driver = new MemoryDriver();
+      const start = driver.startTask.bind(driver);
+      let held = 0;
+      driver.startTask = (config) => {
+        held = readdirSync("/proc/self/fd").filter((fd) => {
+          try {
+            return readlinkSync(`/proc/self/fd/${fd}`) === path;
+          } catch {
+            return false; // closed by somebody else in between
+          }
+        }).length;
+        return start(config);
+      };
+      await using pair = await connected(driver, { guardFifos });
+      await pair.client.startTask(taskConfig({ stdoutPath: path, stderrPath: "" }));
+      // One is the reader.
+      expect(held).toBe(guardFifos ? 2 : 1);
+    }
+    closeSync(reader);
+    rmSync(folder, { recursive: true });
   });
 });
