@@ -1,4 +1,10 @@
-import type { Allocation, Task, TaskGroup } from "@outrider/nomad-structs";
+import {
+  isClientTerminal,
+  isServerTerminal,
+  type Allocation,
+  type Task,
+  type TaskGroup,
+} from "@outrider/nomad-structs";
 import type { RestartPolicy, RestartRules } from "./restart-tracker.ts";
 
 const NO_RESTARTS: RestartPolicy = { Attempts: 0, Interval: 0, Delay: 0, Mode: "fail" };
@@ -17,6 +23,12 @@ export function findTask(alloc: Allocation, name: string): Task | undefined {
 export function lifecycleOf(task: Task): { readonly hook: string; readonly sidecar: boolean } | undefined {
   const { Lifecycle: block } = task;
   return block === null || block.Hook === "" ? undefined : { hook: block.Hook, sidecar: block.Sidecar };
+}
+
+/** Whether the allocation has ended, or is to end, as far as a task is concerned: poststop tasks run when the server has ended it. */
+export function isAllocOver(alloc: Allocation, task: Task): boolean {
+  if (isClientTerminal(alloc.ClientStatus)) return true;
+  return lifecycleOf(task)?.hook !== "poststop" && isServerTerminal(alloc.DesiredStatus);
 }
 
 /** What decides on a task's restarts: its own policy, else its group's. */

@@ -1,27 +1,17 @@
 import { createLatch, type PauseRequest, type TaskEventInput, type TaskHook } from "@outrider/alloc-runner";
 import type { TaskDir } from "@outrider/allocdir-interface";
-import { sleep } from "@outrider/backoff";
 import { OutriderError } from "@outrider/foundation";
-import {
-  isClientTerminal,
-  isServerTerminal,
-  TASK_EVENT,
-  type Allocation,
-  type TaskPauseState,
-} from "@outrider/nomad-structs";
-import type { DriverTask } from "./driver/driver-task.ts";
-import { RunSignals, settledBefore } from "./kill-signals.ts";
-import { PauseController } from "./pause/pause-controller.ts";
-import type { PauseStep } from "./pause/pause-transition.ts";
-import { RestartTracker } from "./restart-tracker.ts";
-import { messageOf } from "./task-hook-failure.ts";
+import { TASK_EVENT, type Allocation, type TaskPauseState } from "@outrider/nomad-structs";
+import { createTaskContext } from "./create-task-context.ts";
+import { settledBefore } from "./kill-signals.ts";
+import { RestartDelay } from "./restart-delay.ts";
 import type { TaskContext, TaskRunnerParts } from "./task-context.ts";
-import { TaskHookRunner } from "./task-hook-runner.ts";
-import { exitFacts, runLife, type Outcome } from "./task-life.ts";
-import { findTask, lifecycleOf, restartRulesOf } from "./task-lookup.ts";
+import { messageOf } from "./task-hook-failure.ts";
+import { runLife, type Outcome } from "./task-life.ts";
+import { findTask, isAllocOver, lifecycleOf, restartRulesOf } from "./task-lookup.ts";
 import type { TaskRecord } from "./task-record.ts";
-import { TaskStarter } from "./task-starter.ts";
-import { killTask, stopForRestart } from "./task-stopper.ts";
+import { recoverTask, stopLeftover } from "./task-recovery.ts";
+import { stopForRestart } from "./task-stopper.ts";
 
 /** Runs one task: the main loop of client-runtime.md 4.1, and what may be asked of it from outside. */
 export class TaskRunner {
@@ -30,61 +20,20 @@ export class TaskRunner {
   readonly done: Promise<void>;
   readonly #c: TaskContext;
   readonly #done = createLatch();
-  /** Ends a restart delay early. */
-  #skipDelay: AbortController | undefined;
+  readonly #delay: RestartDelay;
   /** Wakes the loop of a dead task. */
   #revive: (() => void) | undefined;
   #restored = false;
-  #stoppingForPause = false;
 
   constructor(parts: TaskRunnerParts, hooks: (context: TaskContext) => readonly TaskHook<TaskDir>[]) {
-    const { config, alloc, task, record, logger, env } = parts;
-    this.name = task.Name;
+    this.name = parts.task.Name;
     this.done = this.#done.promise;
-    const signals = new RunSignals();
-    const { clock } = config;
-    const context: Omit<TaskContext, "hooks"> & { hooks?: TaskHookRunner } = {
-      ...parts,
-      signals,
-      driver: undefined,
-      live: undefined,
-      control: {
-        restart: (event, o) => this.restart(event, o),
-        signal: (name, reason) => this.signal(name, reason),
-        isRunning: () => this.#c.live !== undefined,
-      },
-      tracker: new RestartTracker({
-        ...restartRulesOf(alloc, task),
-        nowMs: clock.now(),
-        random: config.random ?? (() => 0),
-      }),
-      pause: new PauseController({
-        clock,
-        logger,
-        record: (step) => this.#recordPause(step),
-        stop: () => this.#stopForPause(),
-      }),
-      starter: new TaskStarter({
-        driver: task.Driver,
-        drivers: config.drivers,
-        record,
-        logger,
-        clock,
-        signal: signals.shutdown,
-      }),
+    const control = {
+      restart: (event: TaskEventInput, o?: { readonly failure?: boolean }) => this.restart(event, o),
+      signal: (name: string, reason?: string) => this.signal(name, reason),
     };
-    this.#c = context as TaskContext;
-    context.hooks = new TaskHookRunner({
-      hooks: hooks(this.#c),
-      record,
-      logger,
-      taskDir: parts.taskDir,
-      alloc: () => this.#c.alloc,
-      task: () => this.#c.task,
-      env: () => env.view(),
-      setHookEnv: (hook, values) => env.setHook(hook, values),
-      telemetry: config.telemetry,
-    });
+    this.#c = createTaskContext(parts, control, hooks);
+    this.#delay = new RestartDelay(this.#c);
   }
 
   get record(): TaskRecord {
@@ -127,11 +76,11 @@ export class TaskRunner {
     let dead = record.phase === "dead";
     if (this.#restored) void this.#c.starter.forgetEnded().catch(() => undefined);
     if (dead && record.local.runComplete === true) return hooks.stop();
-    if (!dead && (await this.#waitDriver()) && this.#restored) await this.#recover();
+    if (!dead && (await this.#waitDriver()) && this.#restored) await recoverTask(this.#c);
     for (;;) {
       if (signals.shutdown.aborted) return;
       if (!dead && (await this.#lives()) === "shutdown") return;
-      if (!(await this.#stopLeftover())) return;
+      if (!(await stopLeftover(this.#c))) return;
       if (record.phase !== "dead") record.enter("dead");
       dead = false;
       if (this.lifecycle?.hook === "poststop") break;
@@ -151,51 +100,17 @@ export class TaskRunner {
     }
     for (;;) {
       // A restored task of an allocation that was ended meanwhile is stopped, not taken up.
-      if (this.#isAllocTerminal()) return "done";
+      if (this.#isAllocOver()) return "done";
       if (this.#c.live === undefined) {
         if (signals.kill.aborted) return "done";
-        await this.#waitDelay();
+        await this.#delay.wait();
         if (!signals.either.aborted) await settledBefore(gate(signals.either), signals.either).catch(() => undefined);
         if (signals.shutdown.aborted) return "shutdown";
-        if (signals.kill.aborted || this.#isAllocTerminal()) return "done";
+        if (signals.kill.aborted || this.#isAllocOver()) return "done";
       }
       const outcome = await runLife(this.#c);
       if (outcome !== "again") return outcome;
     }
-  }
-
-  /** A restored task whose allocation has ended meanwhile. False at a shutdown. */
-  async #stopLeftover(): Promise<boolean> {
-    const { live, record, hooks, signals } = this.#c;
-    if (live === undefined) return true;
-    try {
-      const { result } = await killTask(this.#c, live);
-      this.#c.live = undefined;
-      record.enter("dead", { type: TASK_EVENT.terminated, facts: exitFacts(result) });
-      record.setLocal({ handle: undefined, network: undefined, ended: live.id });
-      await hooks.exited();
-      await record.flush();
-      await live.destroy();
-      if (signals.shutdown.aborted) return false;
-      record.forgetEnded();
-      return true;
-    } catch {
-      return !signals.shutdown.aborted;
-    }
-  }
-
-  /** Waits out a restart delay, also one that an earlier process began. */
-  async #waitDelay(): Promise<void> {
-    const { record, config, signals } = this.#c;
-    const pending = record.local.pendingRestart;
-    if (pending === undefined) return;
-    const left = Math.min(Math.max(0, pending.atMs - config.clock.now()), pending.delayMs);
-    this.#skipDelay = new AbortController();
-    const signal = AbortSignal.any([signals.either, this.#skipDelay.signal]);
-    if (left > 0) await sleep(left, { clock: config.clock, signal }).catch(() => undefined);
-    this.#skipDelay = undefined;
-    // At a shutdown the delay stays on record for the next process.
-    if (!signals.shutdown.aborted) record.setLocal({ pendingRestart: undefined });
   }
 
   /** True when a dead task is to run again; false on kill and shutdown. */
@@ -236,18 +151,6 @@ export class TaskRunner {
     }
   }
 
-  /** Finds the task of a former process again. Waits for its driver, so that nothing is started beside it. */
-  async #recover(): Promise<void> {
-    const { record, starter, config, alloc, signals } = this.#c;
-    const wasRunning = record.local.handle !== undefined;
-    this.#c.live = await starter.recover();
-    if (this.#c.live !== undefined || !wasRunning || this.#isAllocTerminal()) return;
-    if (alloc.Job?.Type === "system") return record.enter("pending");
-    // The machine may have been down for long: what ran then may run elsewhere now (hashicorp/nomad#1795).
-    record.enter("pending", { type: TASK_EVENT.failedRestoring });
-    if (config.serversContacted !== undefined) await settledBefore(config.serversContacted, signals.either);
-  }
-
   /** Ends the task for good. The event is shown unless the task is being ended or dead already. Resolves with the run loop. */
   async kill(event?: TaskEventInput): Promise<void> {
     const { signals, record } = this.#c;
@@ -267,9 +170,9 @@ export class TaskRunner {
   /** A restart of a task that runs (or waits for its next start). Resolves when it has ended. */
   async restart(event: TaskEventInput, o: { readonly failure?: boolean } = {}): Promise<void> {
     const { live, record, tracker } = this.#c;
-    if (this.#skipDelay !== undefined && o.failure !== true) {
+    if (this.#delay.isWaiting && o.failure !== true) {
       record.append(event);
-      this.#skipDelay.abort();
+      this.#delay.skip();
       return;
     }
     if (record.phase !== "running" || live === undefined || live.result !== undefined) throw notRunning();
@@ -321,32 +224,11 @@ export class TaskRunner {
     this.#c.task = task;
     this.#c.env.update(alloc, task);
     this.#c.tracker.update(restartRulesOf(alloc, task));
-    if (!this.#isAllocTerminal()) this.#c.hooks.update(alloc);
+    if (!this.#isAllocOver()) this.#c.hooks.update(alloc);
   }
 
-  #isAllocTerminal(): boolean {
-    const { alloc } = this.#c;
-    if (isClientTerminal(alloc.ClientStatus)) return true;
-    return this.lifecycle?.hook !== "poststop" && isServerTerminal(alloc.DesiredStatus);
-  }
-
-  #recordPause(step: PauseStep): void {
-    const { event } = step;
-    const type = event?.kind === "pausing" ? TASK_EVENT.pausing : TASK_EVENT.running;
-    this.#c.record.setPaused(step.to, event === undefined ? undefined : { type, facts: { cause: event.cause } });
-  }
-
-  #stopForPause(): void {
-    const live: DriverTask | undefined = this.#c.live;
-    if (live === undefined || live.result !== undefined || this.#stoppingForPause || this.isBeingKilled) return;
-    this.#stoppingForPause = true;
-    this.#c.tracker.setRestartTriggered(false);
-    const delay = this.#c.config.honorShutdownDelayOnPause ?? false;
-    void stopForRestart(this.#c, live, { delay })
-      .catch(() => undefined)
-      .finally(() => {
-        this.#stoppingForPause = false;
-      });
+  #isAllocOver(): boolean {
+    return isAllocOver(this.#c.alloc, this.#c.task);
   }
 }
 
