@@ -45,8 +45,10 @@ const FORMS: readonly (readonly [what: string, head: readonly number[], body: nu
 ];
 
 describe("the bytes of one value", () => {
-  it.each(FORMS)("are %s exactly, neither a byte less nor one more", (_what, head, body) => {
-    const whole = [...head, ...zeros(body)];
+  it.each(FORMS)("are %s exactly, neither a byte less nor one more", (what, head, body) => {
+    // No value begins with 0xc1: what stands inside of bytes and texts is not looked at, what stands in lists and maps is.
+    const opaque = /^(bytes|a text|a float|a double|a signed|an unsigned)/.test(what);
+    const whole = [...head, ...(opaque ? Array<number>(body).fill(0xc1) : zeros(body))];
     expect(msgpackFault(bytes(...whole))).toBeUndefined();
     expect(msgpackFault(bytes(...whole, 0))).toBe("has 1 bytes too many");
     for (let cut = 0; cut < Math.min(whole.length, 40); cut++) {

@@ -278,13 +278,13 @@ describe("the end of a task", () => {
     const startedAtMs = b.clock.now();
     await b.driver.startTask(taskConfig());
     await b.clock.advance(1_500);
-    expect(await b.driver.inspectTask(id)).toEqual({
+    expect(await b.driver.inspectTask(id)).toStrictEqual({
       status: { id, name: "web", state: "running", startedAtMs, attributes: {} },
     });
     b.end();
     await b.driver.waitTask(id);
     await b.clock.advance(10_000);
-    expect(await b.driver.inspectTask(id)).toEqual({
+    expect(await b.driver.inspectTask(id)).toStrictEqual({
       status: {
         id,
         name: "web",
@@ -358,6 +358,29 @@ describe("calls about a task", () => {
     expect(seen.slice(0, 6)).toEqual(["SIGHUP", ["a", "b"], 7, signal, ["c"], 8]);
     expect((seen[6] as AbortSignal).aborted).toBe(false);
     expect(seen.slice(7)).toEqual([request, input, signal, 250]);
+  });
+
+  it("bring the author's events, and none where there is no author of events", async () => {
+    const event = { taskId: id, allocId: "a", taskName: "n", timestampMs: 1, message: "pulled", annotations: {} };
+    const told: AbortSignal[] = [];
+    const b = bench(
+      {},
+      {
+        events: async function* (signal) {
+          told.push(signal);
+          yield event;
+        },
+      },
+    );
+    const { signal } = new AbortController();
+    const seen: unknown[] = [];
+    for await (const one of b.driver.taskEvents(signal)) seen.push(one);
+    expect([seen, told]).toEqual([[event], [signal]]);
+    const left = new AbortController();
+    const next = bench().driver.taskEvents(left.signal)[Symbol.asyncIterator]().next();
+    expect(await settled(next)).toBe(false);
+    left.abort();
+    expect(await next).toEqual({ done: true, value: undefined });
   });
 
   it("say by name what is not offered, and for which id there is no task", async () => {

@@ -213,7 +213,9 @@ describe("a defined driver", () => {
       expect(health).toBe("undetected");
       break;
     }
-    for await (const { message } of driver.taskEvents(AbortSignal.timeout(1000))) expect(message).toBe("m");
+    const messages: string[] = [];
+    for await (const { message } of driver.taskEvents(AbortSignal.timeout(1000))) messages.push(message);
+    expect(messages).toEqual(["m"]);
   });
 
   it("keeps one result for all waiters until the task is destroyed", async () => {

@@ -150,6 +150,12 @@ describe("the first line of stdout", () => {
     expect([stdout.listenerCount("data"), stdout.listenerCount("end"), stdout.readableFlowing]).toEqual([0, 0, true]);
   });
 
+  it("may be empty, which is no handshake but an answer", async () => {
+    const { stdout, line } = reading();
+    stdout.write("\n1|2|unix|/p|grpc|\n");
+    expect(await line).toBe("");
+  });
+
   it("may have 16 KiB and not a byte more", async () => {
     const { stdout, line } = reading();
     stdout.write(`${"x".repeat(16 * 1024)}\n`);

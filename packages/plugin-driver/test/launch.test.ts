@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -7,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { connectPlugin } from "../src/host/connect-plugin.ts";
 import type { HostedDriver } from "../src/host/hosted-driver.ts";
 import { launchPlugin, type LaunchPluginOptions } from "../src/host/launch-plugin.ts";
+import { processIdentity } from "../src/process/process-identity.ts";
 import { createDriverServer, type DriverServer } from "../src/serve/index.ts";
 import { connected } from "./support/pair.ts";
 import { FakeChild } from "./support/fake-child.ts";
@@ -242,6 +244,30 @@ describe("launching a plugin", () => {
     await expect(launchPlugin({ command: "/no/such/plugin" })).rejects.toMatchObject({ kind: "spawn" });
     const args = ["-c", "sleep 60 & echo hello; sleep 60"];
     await expect(launchPlugin({ command: "/bin/sh", args })).rejects.toMatchObject({ kind: "handshake" });
+  });
+
+  it("has a session of its own, so that no terminal of ours reaches it", async () => {
+    const args = [
+      "-c",
+      'read -r pid name state parent group session rest </proc/$$/stat; echo "$$ $group $session"; exec sleep 60',
+    ];
+    const reason: unknown = await launchPlugin({ command: "/bin/sh", args }).catch((error: unknown) => error);
+    expect((reason as Error).message).toMatch(/is no handshake: "(\d+) \1 \1"$/);
+  });
+
+  it("leaves a record by which a later host knows its process", async () => {
+    const real = spawn("/bin/sleep", ["60"], { stdio: "ignore" });
+    const child = new FakeChild();
+    child.pid = real.pid;
+    const { driver } = launch(child);
+    await serving(child);
+    const plugin = await driver;
+    const process = processIdentity(real.pid as number);
+    expect(process?.pid).toBe(real.pid);
+    expect(plugin.reattach).toStrictEqual({ protocol: "grpc", network: "unix", address: socketPath, process });
+    expect(plugin.pid).toBe(real.pid);
+    await plugin.stop();
+    real.kill("SIGKILL");
   });
 
   it("relays its stderr and ignores broken pipes", async () => {

@@ -42,9 +42,11 @@ import { fromSpec, toSpec } from "../src/wire/spec.ts";
 import { fromStatus, recoverableDetails, StatusError, toStatus } from "../src/wire/status.ts";
 import {
   fromInspectResponse,
+  fromNetworkSpec,
   fromTaskConfig,
   fromTaskHandle,
   toInspectResponse,
+  toNetworkSpec,
   toTaskConfig,
 } from "../src/wire/task.ts";
 import { fromTaskStats, toTaskStats } from "../src/wire/usage.ts";
@@ -290,6 +292,18 @@ describe("messages", () => {
       dynamicWorkloadUsers: false,
     } as const;
     expect(fromCapabilities(undefined)).toEqual(nothing);
+    // Numbers of a later protocol.
+    const later = Object.assign(toCapabilities(nothing), {
+      fsIsolation: 9,
+      mountConfigs: 9,
+      networkIsolationModes: [9],
+    });
+    expect(fromCapabilities(later)).toEqual({ ...nothing, networkIsolationModes: ["host"] });
+    const network = toNetworkSpec({ mode: "task", path: "/n", labels: {} });
+    expect(fromNetworkSpec(network)).toEqual({ mode: "task", path: "/n", labels: {} });
+    expect(fromNetworkSpec(Object.assign(network, { mode: 9 })).mode).toBe("host");
+    const print = toFingerprint({ attributes: {}, health: "healthy", healthDescription: "d" });
+    expect(fromFingerprint(Object.assign(print, { health: 9 })).health).toBe("undetected");
     for (const capabilities of [
       {
         ...nothing,
