@@ -8,6 +8,8 @@ const SECONDS = LONG ? 20 : 5;
 const RATE_BYTES = 50 * 1024 * 1024;
 const RECORD_BYTES = 1024;
 const RECORDS = (SECONDS * RATE_BYTES) / RECORD_BYTES;
+/** Of ten files: half as much again as is printed, and no more, since not every machine has it. */
+const FILE_MB = Math.ceil((SECONDS * 50 * 1.5) / 10);
 /** What a process may hold more at its most than in the first part of the reading, MiB. The short run ends while heaps still settle. */
 const GROWTH_MB = LONG ? 64 : 128;
 const FIRST_PART = 0.4;
@@ -67,9 +69,9 @@ describe("alloc logs -f", () => {
         Config: { command: process.execPath, args: ["-e", PRINTER] },
         Resources: { CPU: 1, MemoryMB: 100 },
         KillTimeout: 2e9,
-        LogConfig: { MaxFiles: 10, MaxFileSizeMB: 200 },
+        LogConfig: { MaxFiles: 10, MaxFileSizeMB: FILE_MB },
       };
-      await rig.submit(jobOf("loud", [task], { group: { EphemeralDisk: { SizeMB: 2500 } } }));
+      await rig.submit(jobOf("loud", [task], { group: { EphemeralDisk: { SizeMB: 10 * FILE_MB + 50 } } }));
       const alloc = await rig.alloc("loud", "running", (a) => a.ClientStatus === "running");
       const start = performance.now();
       const cli = spawn(process.execPath, [MAIN, "alloc", "logs", "-f", alloc.ID, "t"], {

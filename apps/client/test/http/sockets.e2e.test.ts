@@ -104,24 +104,28 @@ describe("clients over real sockets", () => {
 
   it("cannot lock others out with connections that ask without end", async () => {
     const sockets: Socket[] = [];
+    let answers = 0;
     const ask = "GET /v1/jobs HTTP/1.1\r\nHost: localhost\r\n\r\n";
     for (let i = 0; i < 1500; i++) {
       const socket = connect(api.http.port, "127.0.0.1");
       socket.on("error", () => undefined);
-      socket.on("data", () => socket.write(ask));
+      socket.on("data", () => {
+        answers++;
+        socket.write(ask);
+      });
       socket.write(ask);
       sockets.push(socket);
     }
-    await sleep(1000);
-    const times: number[] = [];
+    await until("a crowd that gets answers", () => answers > 1500, 60_000);
+    const before: number[] = [];
     for (let i = 0; i < 10; i++) {
-      const start = performance.now();
+      const start = answers;
       expect((await get("/v1/regions")).statusCode).toBe(200);
-      times.push(performance.now() - start);
+      before.push(answers - start);
     }
     for (const socket of sockets) socket.destroy();
-    // The crowd shares this process with the one who measures, and with the server.
-    expect(times.sort((a, b) => a - b)[5]).toBeLessThan(1500);
+    // Whoever comes anew waits while each of the crowd is served once or twice, not many times: the server keeps 1024 of them.
+    expect(before.sort((a, b) => a - b)[5]).toBeLessThan(2048);
   });
 
   it("make room for others when they hold more connections than there may be", async () => {
