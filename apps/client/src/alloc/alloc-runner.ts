@@ -29,10 +29,12 @@ import { messageOf } from "../task/task-hook-failure.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import type { AllocChecks, CheckResult } from "./checks/alloc-checks.ts";
 import type { AllocHookRunner } from "./alloc-hook-runner.ts";
+import { AllocEnding } from "./alloc-ending.ts";
 import { AllocReporter } from "./alloc-reporter.ts";
 import { AllocRequests, type RunnerTask } from "./alloc-requests.ts";
-import { endReason, isBeforePoststop, isDead, killInOrder, neverStarted, reasonEvent } from "./alloc-tasks.ts";
+import { isBeforePoststop, isDead, neverStarted } from "./alloc-tasks.ts";
 import { stageOf, type Coordinator } from "./coordinator.ts";
+import { NewestUpdate } from "./newest-update.ts";
 import { allocKeys } from "./state-keys.ts";
 
 /** How long the exit of the agent waits for a disk that takes no writes. */
@@ -55,8 +57,8 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
   readonly #waitLatch = createLatch();
   readonly #destroyLatch = createLatch();
   readonly #shutdownLatch = createLatch();
-  /** Aborted when the allocation is stopped, and when the agent goes away. */
-  readonly #ending = new AbortController();
+  readonly #ending: AllocEnding;
+  readonly #updates: NewestUpdate;
   #runners: readonly TaskRunner[] = [];
   #requests = new AllocRequests([]);
   #hooks!: AllocHookRunner;
@@ -65,12 +67,7 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
   #runStarted = false;
   #destroying = false;
   #shuttingDown = false;
-  #killing: Promise<void> | undefined;
-  #preKilled: Promise<void> | undefined;
-  #leaderAnnounced = false;
   #passing = false;
-  #pendingUpdate: Allocation | undefined;
-  #updating = false;
 
   constructor(parts: AllocRunnerParts) {
     this.#parts = parts;
@@ -80,6 +77,15 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
       config: parts.config,
       alloc: () => this.#alloc,
       runners: () => this.#runners,
+    });
+    this.#ending = new AllocEnding({
+      runners: () => this.#runners,
+      preKill: () => this.#hooks.preKill(),
+      maxRunExceeded: () => this.#reporter.maxRunExceeded,
+    });
+    this.#updates = new NewestUpdate({
+      apply: (alloc) => this.#applyUpdate(alloc),
+      isOver: () => this.#waitLatch.isSet,
     });
   }
 
@@ -193,28 +199,17 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
   update(alloc: Allocation): void {
     if (this.#waitLatch.isSet) return;
     if (alloc.DesiredTransition.NoShutdownDelay === true) this.#parts.skipShutdownDelay.abort();
-    const queued = this.#pendingUpdate;
-    if (queued !== undefined && queued.AllocModifyIndex > alloc.AllocModifyIndex) return;
-    this.#pendingUpdate = alloc;
-    if (this.#updating) return;
-    this.#updating = true;
-    queueMicrotask(() => void this.#applyUpdates());
+    this.#updates.push(alloc);
   }
 
-  async #applyUpdates(): Promise<void> {
-    for (;;) {
-      const alloc = this.#pendingUpdate;
-      if (alloc === undefined || this.#waitLatch.isSet) break;
-      this.#pendingUpdate = undefined;
-      const wasTerminal = isServerTerminal(this.#alloc.DesiredStatus);
-      this.#alloc = alloc;
-      for (const runner of this.#runners) runner.update(alloc);
-      this.#parts.coordinator.setStages(new Map(this.#runners.map((r) => [r.name, stageOf(r.lifecycle)])));
-      this.onTaskChange();
-      if (!isServerTerminal(alloc.DesiredStatus)) await this.#hooks.update(alloc);
-      else if (!wasTerminal) void this.#killTasks();
-    }
-    this.#updating = false;
+  async #applyUpdate(alloc: Allocation): Promise<void> {
+    const wasTerminal = isServerTerminal(this.#alloc.DesiredStatus);
+    this.#alloc = alloc;
+    for (const runner of this.#runners) runner.update(alloc);
+    this.#parts.coordinator.setStages(new Map(this.#runners.map((r) => [r.name, stageOf(r.lifecycle)])));
+    this.onTaskChange();
+    if (!isServerTerminal(alloc.DesiredStatus)) await this.#hooks.update(alloc);
+    else if (!wasTerminal) void this.#ending.kill();
   }
 
   async reconnect(alloc: Allocation): Promise<void> {
@@ -229,7 +224,7 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
   shutdown(): void {
     if (this.#destroying || this.#shuttingDown) return;
     this.#shuttingDown = true;
-    this.#ending.abort(new DOMException("the agent is shutting down", "AbortError"));
+    this.#ending.shutdown();
     for (const runner of this.#runners) runner.shutdown();
     void this.#finishShutdown();
   }
@@ -254,7 +249,7 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
   async #finishDestroy(): Promise<void> {
     if (this.#shuttingDown) await this.shutdownDone;
     else if (this.#runStarted) {
-      await this.#killTasks();
+      await this.#ending.kill();
       await this.waitDone;
     } else {
       // Its restore failed: what there is of its tasks is stopped all the same.
@@ -392,9 +387,9 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
   }
 
   onMaxRunExceeded(): void {
-    if (this.#killing !== undefined || this.#waitLatch.isSet) return;
+    if (this.#ending.isBegun || this.#waitLatch.isSet) return;
     this.#reporter.maxRunExceeded = true;
-    void this.#killTasks();
+    void this.#ending.kill();
   }
 
   async setHealth(healthy: boolean | null, events: ReadonlyMap<string, TaskEventInput>): Promise<void> {
@@ -406,49 +401,8 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
 
   #pass(): void {
     if (this.#shuttingDown) return;
-    const group = this.#runners.filter(isBeforePoststop);
-    const reason = endReason(this.#runners);
-    if (reason !== undefined && this.#killing === undefined) {
-      if (reason.kind === "leader") this.#leaderAnnounced = true;
-      for (const runner of group) if (!isDead(runner)) runner.record.append(reasonEvent(reason));
-      void this.#killTasks();
-    }
-    if (this.#runStarted && group.every(isDead)) void this.#endGroup(group);
+    this.#ending.follow(this.#runStarted);
     this.#parts.coordinator.update(this.#liveStates());
-  }
-
-  /** All but poststop tasks are dead: those that could still be revived are let go, so that the run loop can end. */
-  async #endGroup(group: readonly TaskRunner[]): Promise<void> {
-    await this.#preKill();
-    for (const runner of group) if (isDead(runner)) void runner.kill();
-  }
-
-  #preKill(): Promise<void> {
-    this.#preKilled ??= this.#hooks.preKill();
-    return this.#preKilled;
-  }
-
-  #killTasks(): Promise<void> {
-    this.#killing ??= this.#kill();
-    return this.#killing;
-  }
-
-  async #kill(): Promise<void> {
-    this.#ending.abort(new DOMException("the allocation is being stopped", "AbortError"));
-    await this.#preKill();
-    await killInOrder({
-      runners: this.#runners,
-      maxRunExceeded: this.#reporter.maxRunExceeded,
-      onLeaderDead: () => this.#announceLeaderDead(),
-    });
-  }
-
-  #announceLeaderDead(): void {
-    if (this.#leaderAnnounced) return;
-    this.#leaderAnnounced = true;
-    for (const runner of this.#runners.filter(isBeforePoststop)) {
-      if (!isDead(runner)) runner.record.append(reasonEvent({ kind: "leader" }));
-    }
   }
 
   #liveStates(): Map<string, TaskRunner["record"]["state"]> {
