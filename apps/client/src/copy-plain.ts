@@ -5,12 +5,8 @@ export function copyPlain<T>(value: T): T {
 
 function copy(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) {
-    const list: unknown[] = [];
-    for (const item of value) list.push(copy(item));
-    return list;
-  }
+  if (Array.isArray(value)) return value.map(copy);
   const object: Record<string, unknown> = {};
-  for (const key of Object.keys(value)) object[key] = copy((value as Record<string, unknown>)[key]);
+  Object.keys(value).forEach((key) => (object[key] = copy((value as Record<string, unknown>)[key])));
   return object;
 }

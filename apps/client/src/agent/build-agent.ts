@@ -34,6 +34,7 @@ import { RunningAgent, type Agent } from "./agent.ts";
 import { isLoopback, type AgentConfig } from "./agent-config.ts";
 import { openDataDir } from "./data-dir.ts";
 import { createJobRules } from "./job-rules.ts";
+import { createConfigEncoder } from "../task/driver/config-encoder.ts";
 
 /** Parts that tests and embedders may replace. */
 export interface AgentDeps {
@@ -201,10 +202,13 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
     return client;
   };
 
+  const encodeDriverConfig = createConfigEncoder((schema, block, variables) =>
+    encodeConfig(schema, block, { variables }),
+  );
   const runnerConfig = (base: AllocRunnerConfig<AllocDir>): Parameters<typeof createAllocRunner>[0] => ({
     ...base,
     drivers,
-    encodeDriverConfig: (schema, block, variables) => encodeConfig(schema, block, { variables }),
+    encodeDriverConfig,
     logCollector: drivers.logCollector,
     newAllocDir: (alloc) =>
       newAllocDir(alloc, { root: dir.alloc, letPass: () => dir.letPass(), logger, clock, mounter }),

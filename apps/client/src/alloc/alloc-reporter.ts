@@ -106,7 +106,7 @@ export class AllocReporter {
     if (this.#closed) return;
     const report = this.#make();
     this.#o.config.stateUpdater.allocStateUpdated(report);
-    this.#broadcaster.send(copyPlain(report));
+    this.#broadcaster.send(report);
   }
 
   close(): void {

@@ -28,12 +28,12 @@ export interface JournalScan {
 
 /** Encodes a payload as magic, length, CRC-32 of length and payload, payload. */
 export function encodeRecord(payload: string): Buffer {
-  const body = Buffer.from(payload, "utf8");
-  const record = Buffer.allocUnsafe(HEADER_BYTES + body.length);
+  const length = Buffer.byteLength(payload, "utf8");
+  const record = Buffer.allocUnsafe(HEADER_BYTES + length);
   MAGIC.copy(record, 0);
-  record.writeUInt32LE(body.length, 4);
-  body.copy(record, HEADER_BYTES);
-  record.writeUInt32LE(checksum(record, HEADER_BYTES, body.length), 8);
+  record.writeUInt32LE(length, 4);
+  record.write(payload, HEADER_BYTES, "utf8");
+  record.writeUInt32LE(checksum(record, HEADER_BYTES, length), 8);
   return record;
 }
 

@@ -1,10 +1,10 @@
 import type { AllocRunnerConfig, TaskHook } from "@outrider/alloc-runner";
 import type { AllocDir, TaskDir } from "@outrider/allocdir-interface";
 import type { Allocation, Node } from "@outrider/nomad-structs";
-import type { HclSpec } from "@outrider/plugin-driver";
 import type { ServiceRegistrar } from "../alloc/services/service-registrar.ts";
 import type { DriverManager } from "../driver/driver-manager.ts";
 import type { CollectedOutput } from "../logs/log-collector-client.ts";
+import type { DriverConfigEncoder } from "./driver/config-encoder.ts";
 import type { VariableSource } from "./template/variable-source.ts";
 
 /** Reads the log fifos of tasks into rotated files; lives in the driver's process. Both calls are idempotent. */
@@ -19,13 +19,6 @@ export interface LogCollectorPort {
 export interface TaskCounters {
   count(what: "running" | "complete" | "failed" | "restart" | "oom_killed", task: string): void;
 }
-
-/** Evaluates a `config` block with these variables and gives the msgpack that its driver expects. */
-export type DriverConfigEncoder = (
-  schema: HclSpec,
-  config: Readonly<Record<string, unknown>>,
-  variables: Readonly<Record<string, unknown>>,
-) => Uint8Array;
 
 /** What the client's runner needs beyond the common part. */
 export interface ClientAllocRunnerConfig extends AllocRunnerConfig<AllocDir> {

@@ -43,10 +43,8 @@ async function startTask(c: TaskContext): Promise<void> {
   const env = c.env.build();
   let driverConfig: Uint8Array;
   try {
-    const block = task.Config ?? {};
-    // The facts of a node are many, and most blocks ask for none.
-    const variables = /[$%]\{/.test(JSON.stringify(block)) ? env.nested() : {};
-    driverConfig = config.encodeDriverConfig((c.driver as DriverFacts).schema, block, variables);
+    const { schema } = c.driver as DriverFacts;
+    driverConfig = config.encodeDriverConfig(schema, task.Config ?? {}, () => env.nested());
   } catch (cause) {
     record.append({ type: TASK_EVENT.failedValidation, facts: { error: messageOf(cause) } });
     throw cause;
