@@ -90,6 +90,9 @@ describe("the bytes of one value", () => {
       expect(() => decodeMsgpack(bytes(head, 0xff, 0xff, 0xff, 0xff, 0))).toThrow("failed to decode driver config: it");
     }
     expect(msgpackFault(bytes(0xdc, 0, 2, 0))).toBe("ends early");
+    // The first lie ends it, not the depth that many of them claim.
+    const lies = Array.from({ length: 300 }, () => [0xdd, 0xff, 0xff, 0xff, 0xff]).flat();
+    expect(msgpackFault(bytes(...lies))).toBe("ends early");
     expect(msgpackFault(bytes(0xde, 0, 1, 0))).toBe("ends early");
   });
 });

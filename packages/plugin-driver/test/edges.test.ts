@@ -4,6 +4,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@outrider/backoff";
+import { ManualClock } from "@outrider/backoff/testing";
+import type { TaskResourceUsage } from "@outrider/nomad-structs";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { decodeMsgpack, type HclSpec, schema } from "../src/index.ts";
 import { connectPlugin, decodeConfig, encodeConfig } from "../src/host/index.ts";
@@ -207,6 +209,39 @@ describe("a task that is one process", () => {
     expect(() => task.signal?.("toString")).toThrow("unknown signal toString");
     await task.stop(0, "SIGTERM");
     expect(await task.wait(forever())).toEqual({ exitCode: 137, signal: 9, oomKilled: false });
+  });
+
+  it("need not be waited for to its end, and is looked at by the clock", async () => {
+    const clock = new ManualClock();
+    const task = await spawnProcess(config(), { command: "/bin/sleep", args: ["60"], clock });
+    const left = new AbortController();
+    const wait = task.wait(left.signal).catch((reason: unknown) => reason);
+    expect(clock.pending).toHaveLength(1);
+    left.abort(new Error("left"));
+    expect(await wait).toMatchObject({ message: "left" });
+    expect(clock.pending).toEqual([]);
+    let stopped = false;
+    const stop = task.stop(0, "").then(() => (stopped = true));
+    await vi.waitFor(
+      async () => {
+        await clock.advance(100);
+        expect(stopped).toBe(true);
+      },
+      { timeout: 10_000 },
+    );
+    await stop;
+  });
+
+  it("tells what it uses while it runs, and its number", async () => {
+    const task = await sh("exec sleep 60");
+    expect(task.attributes?.()).toEqual({ pid: String(task.pid) });
+    const seen: TaskResourceUsage[] = [];
+    for await (const sample of task.stats?.(100, forever()) ?? []) {
+      seen.push(sample);
+      break;
+    }
+    expect(seen[0]?.ResourceUsage?.MemoryStats?.RSS).toBeGreaterThan(0);
+    await task.stop(0, "");
   });
 
   it("that is stopped before its shell can trap the signal was ended by that signal", async () => {

@@ -28,7 +28,6 @@ import {
   toPluginInfo,
   toTaskEvent,
 } from "../src/wire/driver.ts";
-import { MessageQueue } from "../src/wire/message-queue.ts";
 import {
   fromDuration,
   fromTimestamp,
@@ -409,93 +408,5 @@ describe("messages", () => {
     expect(fromTaskStats(create(TaskStatsSchema, { timestamp: TimestampProbe, aggResourceUsage: {} }))).toMatchObject({
       ResourceUsage: { CpuStats: null },
     });
-  });
-});
-
-describe("a message queue", () => {
-  const source = (): { calls: string[]; queue: MessageQueue<number> } => {
-    const calls: string[] = [];
-    const log = (what: string) => () => void calls.push(what);
-    return {
-      calls,
-      queue: new MessageQueue<number>({ pause: log("pause"), resume: log("resume"), release: log("release") }),
-    };
-  };
-
-  it("pauses its source at sixteen waiting messages and resumes it when they are taken", async () => {
-    const { calls, queue } = source();
-    for (let i = 0; i < 20; i++) queue.push(i);
-    expect(calls).toEqual(["pause"]);
-    for (let i = 0; i < 20; i++) expect((await queue.next()).value).toBe(i);
-    // The last one taken leaves room: only the next call resumes.
-    const more = queue.next();
-    queue.push(20);
-    expect((await more).value).toBe(20);
-    expect(calls).toEqual(["pause", "resume"]);
-    queue.end();
-    queue.push(21);
-    expect(await queue.next()).toEqual({ done: true, value: undefined });
-    expect(calls).toEqual(["pause", "resume", "release"]);
-  });
-
-  it("tells a failure once, after the messages before it, or at once", async () => {
-    const { queue } = source();
-    queue.push(1);
-    queue.fail(new Error("x"));
-    queue.fail(new Error("y"));
-    expect((await queue.next()).value).toBe(1);
-    await expect(queue.next()).rejects.toThrow("x");
-    expect((await queue.next()).done).toBe(true);
-    const other = source().queue;
-    other.push(1);
-    other.fail(new Error("now"), true);
-    await expect(other.next()).rejects.toThrow("now");
-  });
-
-  it("pauses at the sixteenth message, resumes only when empty, and can pause again", async () => {
-    const { calls, queue } = source();
-    for (let i = 0; i < 15; i++) queue.push(i);
-    expect(calls).toEqual([]);
-    queue.push(15);
-    expect(calls).toEqual(["pause"]);
-    for (let i = 0; i < 15; i++) await queue.next();
-    expect(calls).toEqual(["pause"]);
-    await queue.next();
-    expect(calls).toEqual(["pause", "resume"]);
-    for (let i = 0; i < 16; i++) queue.push(i);
-    expect(calls).toEqual(["pause", "resume", "pause"]);
-    await queue.return();
-    await queue.return();
-    queue.fail(new Error("late"));
-    expect(calls).toEqual(["pause", "resume", "pause", "release"]);
-    expect(await queue.next()).toEqual({ done: true, value: undefined });
-  });
-
-  it("takes nothing after its end, and tells no failure to somebody who has left", async () => {
-    const { queue } = source();
-    queue.push(1);
-    queue.end();
-    queue.push(2);
-    queue.fail(new Error("late"));
-    expect(await queue.next()).toEqual({ done: false, value: 1 });
-    expect(await queue.next()).toEqual({ done: true, value: undefined });
-    const left = source().queue;
-    left.push(1);
-    left.fail(new Error("x"));
-    await left.return();
-    expect(await left.next()).toEqual({ done: true, value: undefined });
-  });
-
-  it("settles every pending next", async () => {
-    const { queue } = source();
-    const all = [queue.next(), queue.next()];
-    queue.fail(new Error("x"));
-    await expect(all[0]).rejects.toThrow("x");
-    expect(await all[1]).toEqual({ done: true, value: undefined });
-    const ended = source().queue;
-    const pending = [ended.next(), ended.next()];
-    await ended.return();
-    expect(await Promise.all(pending)).toEqual(Array(2).fill({ done: true, value: undefined }));
-    expect(ended[Symbol.asyncIterator]()).toBe(ended);
   });
 });
