@@ -20,9 +20,10 @@ const CONFIGS = {
         every = 0.5
         ${more}
       }`,
-  // Always open: from midnight to midnight, half told by meta.
+  // From midnight to midnight, half told by meta, in a zone in which neither is near: open while the tests run.
   windowed: (who: string, more: string) => `meta {
-        window_end = "0 0"
+        window_end      = "0 0"
+        window_timezone = "${new Date().getUTCHours() < 12 ? "Etc/GMT-6" : "Etc/GMT+6"}"
       }
       config {
         driver       = "hello"
@@ -214,8 +215,10 @@ describe.skipIf(NOMAD === undefined)("in a stock agent", () => {
   });
 
   it("a windowed task outside of its window waits, without a process, and says until when", async () => {
-    const year = new Date().getUTCFullYear() + 1;
-    const config = CONFIGS.windowed("later", "").replace("0 0 * * * *", `0 0 1 1 * ${year}`);
+    const year = new Date().getUTCFullYear() + 2;
+    const config = CONFIGS.windowed("later", "")
+      .replace("0 0 * * * *", `0 0 1 1 * ${year}`)
+      .replace(/"Etc.*"/, '"UTC"');
     await agent.submit("later", job("later", "windowed", config));
     const waiting = await until("the event", async () => {
       const [a] = await agent.allocs("later");

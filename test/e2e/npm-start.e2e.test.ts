@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -16,6 +15,7 @@ import {
   processesBelow,
   socketsOf,
 } from "../../apps/client/test/e2e/processes.ts";
+import { freePorts } from "../../tooling/build-config/stock-agent.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -152,7 +152,7 @@ describe("npm start in a fresh checkout whose path is long and has spaces", () =
       checkout,
     );
     expect(installed.code, installed.stdout + installed.stderr).toBe(0);
-    port = await freePort();
+    [port = 0] = await freePorts(1);
     watch = setInterval(look, 200);
   }, 180_000);
 
@@ -329,7 +329,7 @@ describe("npm start in a fresh checkout whose path is long and has spaces", () =
     await until("its end", () => other.ended, 60_000);
     expect(other.child.exitCode).toBe(1);
     expect(other.errors + other.text).toContain("-port");
-    const locked = new Start(checkout, ["-port", String(await freePort())], cleanEnv());
+    const locked = new Start(checkout, ["-port", String((await freePorts(1))[0])], cleanEnv());
     await until("its end", () => locked.ended, 60_000);
     expect(locked.child.exitCode).toBe(1);
     expect(locked.errors + locked.text).toMatch(/in use|another/);
@@ -362,12 +362,4 @@ function minutesSince(time: string): number {
   const passed = now.getUTCHours() * 60 + now.getUTCMinutes() - (hours * 60 + minutes);
   // The nearer one of today's, yesterday's and tomorrow's.
   return ((passed + 1440 + 720) % 1440) - 720;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -1,9 +1,23 @@
-import { createServer } from "node:net";
+import { randomInt } from "node:crypto";
+import { createServer, type Server } from "node:net";
+
+/**
+ * Where kernels take no port for connections that choose none (they begin at 32768 or above), and Nomad none for a task (from 20000 on): what is
+ * free here stays free until the one for whom it was chosen listens.
+ */
+const [FIRST_PORT, PORTS] = [10_000, 10_000];
 
 /** Ports of loopback on which nobody listens. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.once("listening", resolve))));
+  const servers: Server[] = [];
+  while (servers.length < count) {
+    const server = createServer();
+    const listens = await new Promise<boolean>((resolve) => {
+      server.once("listening", () => resolve(true)).once("error", () => resolve(false));
+      server.listen(randomInt(FIRST_PORT, FIRST_PORT + PORTS), "127.0.0.1");
+    });
+    if (listens) servers.push(server);
+  }
   const ports = servers.map((server) => (server.address() as { port: number }).port);
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
   return ports;

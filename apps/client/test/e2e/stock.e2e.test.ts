@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { freePorts, RAW_EXEC, stockAgentConfig } from "@outrider/build-config/stock-agent";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { cleanEnv, exec, MAIN, Rig, type Run, send, until } from "./harness.ts";
-import { processesBelow } from "./processes.ts";
+import { endProcessesBelow, processesBelow } from "./processes.ts";
 
 /** A stock Nomad 2.0 binary; CONTRIBUTING.md tells how to get one. */
 const NOMAD = process.env["NOMAD_BIN"];
@@ -32,11 +32,11 @@ job "both" {
       config {
         command = "/bin/sh"
         args = ["-c", <<-SH
-          echo "pid $$"
-          echo $$ >>'${notes}/pids'
-          echo "to stderr" >&2
           trap 'echo hup >>"${notes}/signals"; echo got HUP' HUP
           trap 'exit 0' TERM INT
+          echo "to stderr" >&2
+          echo "pid $$"
+          echo $$ >>'${notes}/pids'
           while :; do sleep 0.1; done
         SH
         ]
@@ -116,7 +116,7 @@ function firstDay(o: () => { tool: Tool; notes: string; jobFile: string; ours: b
 
   it("alloc logs", async () => {
     expect(await until("output", async () => (await ok("alloc", "logs", id)) || undefined)).toMatch(/^pid \d+\n/);
-    expect(await ok("alloc", "logs", "-stderr", id, "t")).toBe("to stderr\n");
+    await until("errors", async () => (await ok("alloc", "logs", "-stderr", id, "t")) === "to stderr\n");
     expect(await ok("alloc", "logs", "-tail", "-n", "1", "-job", "both")).toMatch(/^pid \d+\n$/);
     expect((await o().tool("alloc", "logs", id, "nothing")).code).toBe(1);
   });
@@ -233,8 +233,7 @@ describe.skipIf(NOMAD === undefined)("our command line against a stock agent", (
     const gone = new Promise((resolve) => agent.once("exit", resolve));
     agent.kill("SIGKILL");
     await gone;
-    for (const { pid } of processesBelow(dir)) process.kill(pid, "SIGKILL");
-    await until("the end of its processes", () => processesBelow(dir).length === 0);
+    await endProcessesBelow(dir);
     for (const mount of (
       await exec("/bin/sh", ["-c", `grep -o '${dir}[^ ]*' /proc/self/mounts | sort -u`], cleanEnv())
     ).stdout.split("\n"))
