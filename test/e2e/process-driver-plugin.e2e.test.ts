@@ -1,5 +1,5 @@
 /** The client's process driver as a plugin of a stock agent, by the stock command line. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -157,12 +157,15 @@ describe.skipIf(NOMAD === undefined)("the process driver in a stock agent", () =
   );
 
   it("tells the exit of a task that ended while nobody was there", async () => {
-    await agent.submit("gap", job("gap", "sleep 3; kill -TERM $$; sleep 100", { type: "batch" }));
+    const go = join(agent.dir, "gap-go");
+    const script = `until [ -e '${go}' ]; do sleep 0.1; done; kill -TERM $$; sleep 100`;
+    await agent.submit("gap", job("gap", script, { type: "batch" }));
     await agent.alloc("gap", "running");
     await until("the task", () => shells("gap").length > 0);
     const plugins = agent.pluginPids(FILE);
     await agent.end("SIGKILL");
     for (const plugin of plugins) process.kill(plugin, "SIGKILL");
+    writeFileSync(go, "");
     await until("its end", () => shells("gap").length === 0);
     await agent.start();
     const ended = await agent.alloc("gap", "failed");
@@ -172,9 +175,9 @@ describe.skipIf(NOMAD === undefined)("the process driver in a stock agent", () =
 
   it("leaves nothing behind", async () => {
     await agent.ok("system", "gc");
-    await until("no task", () => processesOf(join(agent.dir, "process state")).length === 0 || true);
-    const left = processesOf(join(agent.dir, "process state", "driver")).filter(({ args }) => args.includes("shim-"));
-    expect(left).toEqual([]);
+    const shims = (): unknown[] =>
+      processesOf(join(agent.dir, "process state", "driver")).filter(({ args }) => args.includes("shim-"));
+    await until("the end of all shims", () => shims().length === 0);
     expect(agent.log).not.toMatch(/panic/);
   });
 });
