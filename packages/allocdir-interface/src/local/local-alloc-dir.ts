@@ -138,15 +138,15 @@ export class LocalAllocDir implements AllocDir {
     const shared = (await this.#context.access("alloc")) ?? { mode: 0o777, owner };
     await madeOrNothing("", async (make) => {
       try {
-        await make(this.allocDirPath, own.mode, own.owner, "");
+        make(this.allocDirPath, own.mode, own.owner, "");
       } catch (reason) {
         if ((reason as NodeJS.ErrnoException).code !== "ENOENT") throw reason;
         await mkdir(this.#root, { recursive: true });
-        await make(this.allocDirPath, own.mode, own.owner, "");
+        make(this.allocDirPath, own.mode, own.owner, "");
       }
       for (const name of ["alloc", "alloc/logs", "alloc/tmp", "alloc/data"]) {
         const { mode, owner: whose } = name === "alloc" ? shared : { mode: 0o777, owner };
-        await make(join(this.allocDirPath, name), mode, whose, name);
+        make(join(this.allocDirPath, name), mode, whose, name);
       }
     });
     if (this.#ended.signal.aborted) this.#ended = endController();

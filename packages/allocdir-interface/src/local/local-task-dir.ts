@@ -52,9 +52,9 @@ export class LocalTaskDir extends TaskPaths implements TaskDir {
     const owner = await this.#context.owner();
     const own = (await this.#context.access(this.name)) ?? { mode: 0o777, owner };
     await this.#whole(async (make) => {
-      await make(this.dir, own.mode, own.owner, this.name);
-      await make(this.localDir, 0o777, owner, `${this.name}/local`);
-      await make(this.tmpDir, 0o1777, owner, `${this.name}/tmp`);
+      make(this.dir, own.mode, own.owner, this.name);
+      make(this.localDir, 0o777, owner, `${this.name}/local`);
+      make(this.tmpDir, 0o1777, owner, `${this.name}/tmp`);
       await this.#makeSecretsDirs(make);
     });
   }
@@ -78,7 +78,7 @@ export class LocalTaskDir extends TaskPaths implements TaskDir {
     ] as const) {
       if (asRoot && isMounted(dir)) continue;
       const owner = await this.#context.owner();
-      await make(dir, 0o777, undefined, `${this.name}/${word}`);
+      make(dir, 0o777, undefined, `${this.name}/${word}`);
       if (!asRoot) continue;
       this.#context.onMount();
       await mounter.mountTmpfs(dir, sizeMB);
@@ -103,6 +103,7 @@ export class LocalTaskDir extends TaskPaths implements TaskDir {
 /** Whether a tmpfs is mounted on a directory: seen from the file system itself, since a marker file is the task's to delete. */
 function isMounted(dir: string): boolean {
   const own = lstatSync(dir, { throwIfNoEntry: false });
+  if (own === undefined) return false;
   const parent = lstatSync(dirname(dir), { throwIfNoEntry: false });
-  return own !== undefined && parent !== undefined && own.dev !== parent.dev;
+  return parent !== undefined && own.dev !== parent.dev;
 }

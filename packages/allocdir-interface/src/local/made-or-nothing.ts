@@ -3,7 +3,7 @@ import { systemError } from "../alloc-dir-error.ts";
 import { makeDir } from "./make-dir.ts";
 
 /** As {@link makeDir}, remembering what was not there before. */
-export type Make = (...args: Parameters<typeof makeDir>) => Promise<void>;
+export type Make = (...args: Parameters<typeof makeDir>) => void;
 
 /**
  * Runs work that makes directories. When it fails, those that were not there before are taken away again, the newest first: no half of a
@@ -16,8 +16,8 @@ export async function madeOrNothing(
 ): Promise<void> {
   const made: string[] = [];
   try {
-    await work(async (...args) => {
-      if (await makeDir(...args)) made.push(args[0]);
+    await work((...args) => {
+      if (makeDir(...args)) made.push(args[0]);
     });
   } catch (reason) {
     // The failure that led here is what the caller hears of.

@@ -154,7 +154,7 @@ async function renameOne(passage: Passage, to: MoveTarget, parents: string[]): P
     if (after !== undefined && (await sameFile(after, mark))) return { passage, replaced: before !== undefined };
     // Exchanged in between for something of the tasks' making: it stays where it was.
     await rename(target, leaf);
-    if (before !== undefined) await makeDir(passage.to, 0o777, to.owner, name);
+    if (before !== undefined) makeDir(passage.to, 0o777, to.owner, name);
     return "link";
   } catch (reason) {
     if (codeOf(reason) === "EXDEV") throw reason;
@@ -196,15 +196,16 @@ async function makeParent(path: string, owner: UserRef | undefined, shown: strin
       return false;
     },
   );
-  if (made) await makeDir(path, 0o777, owner, shown);
+  if (made) makeDir(path, 0o777, owner, shown);
   return made;
 }
 
 async function undo(done: readonly Done[], parents: readonly string[], to: MoveTarget): Promise<void> {
   for (const { passage, replaced } of [...done].reverse()) {
     // Best effort: the failure that led here is what the caller hears of.
-    await rename(passage.to, passage.from).catch(() => undefined);
-    if (replaced) await makeDir(passage.to, 0o777, to.owner, passage.name).catch(() => undefined);
+    await rename(passage.to, passage.from)
+      .then(() => replaced && makeDir(passage.to, 0o777, to.owner, passage.name))
+      .catch(() => undefined);
   }
   for (const parent of parents) await rmdir(parent).catch(() => undefined);
 }

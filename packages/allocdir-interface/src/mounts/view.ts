@@ -40,7 +40,7 @@ export async function makeView({ dir, task, user, nobody, mounter }: ViewOptions
   const undo: (() => Promise<unknown>)[] = [];
   const step = async (path: string, mode: number, owner: Owner, shown: string): Promise<void> => {
     if (!(await isThere(path))) undo.push(() => rmdir(path));
-    await makeDir(path, mode, owner, shown);
+    makeDir(path, mode, owner, shown);
   };
   const show = async (source: string, path: string): Promise<void> => {
     if ((await mounter.list(path)).some(({ target }) => target === path)) return;
@@ -52,13 +52,13 @@ export async function makeView({ dir, task, user, nobody, mounter }: ViewOptions
     await step(dir, VIEW_MODE, user, task.name);
     await show(task.dir, dir);
     // Through the mount: the task's directory itself becomes the user's.
-    await makeDir(dir, VIEW_MODE, user, task.name);
+    makeDir(dir, VIEW_MODE, user, task.name);
     await step(shared, SHARED_MODE, nobody, `${task.name}/alloc`);
     await show(task.sharedAllocDir, shared);
     // Several tasks share it: it stays nobody's, whoever mounts it last.
-    await makeDir(shared, SHARED_MODE, nobody, "alloc");
+    makeDir(shared, SHARED_MODE, nobody, "alloc");
     await show(task.secretsDir, secrets);
-    await makeDir(secrets, VIEW_MODE, user, `${task.name}/secrets`);
+    makeDir(secrets, VIEW_MODE, user, `${task.name}/secrets`);
   } catch (cause) {
     for (const back of undo.reverse()) await back();
     if (cause instanceof AllocDirError) throw cause;

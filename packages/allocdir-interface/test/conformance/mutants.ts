@@ -417,8 +417,8 @@ export const MUTANTS: readonly Mutant[] = [
     ["rolled-back-in-order", "undo.reverse()", "undo", "unveil", "root"],
     [
       "shared-folder-stolen",
-      'await makeDir(shared, SHARED_MODE, nobody, "alloc");',
-      'await makeDir(shared, SHARED_MODE, user, "alloc");',
+      'makeDir(shared, SHARED_MODE, nobody, "alloc");',
+      'makeDir(shared, SHARED_MODE, user, "alloc");',
       "unveil",
       "root",
     ],
@@ -429,13 +429,7 @@ export const MUTANTS: readonly Mutant[] = [
       "unveil",
       "root",
     ],
-    [
-      "secrets-of-all",
-      "await makeDir(secrets, VIEW_MODE, user",
-      "await makeDir(secrets, SHARED_MODE, user",
-      "unveil",
-      "root",
-    ],
+    ["secrets-of-all", "makeDir(secrets, VIEW_MODE, user", "makeDir(secrets, SHARED_MODE, user", "unveil", "root"],
   ]),
   ...inFile("mounts/mounts-task-dir.ts", "mounts with realDirs", [
     [

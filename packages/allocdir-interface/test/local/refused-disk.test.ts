@@ -1,4 +1,4 @@
-import type * as Fs from "node:fs/promises";
+import type * as Fs from "node:fs";
 import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -9,13 +9,13 @@ import { ALLOC_ID, tempAlloc } from "../temp-alloc.ts";
 /** Fails the making of directories from the so-manyth on. */
 const disk = vi.hoisted(() => ({ after: Number.POSITIVE_INFINITY, code: "ENOSPC" }));
 
-vi.mock("node:fs/promises", async (original) => {
+vi.mock("node:fs", async (original) => {
   const real = await original<typeof Fs>();
   return {
     ...real,
-    mkdir: async (...args: Parameters<typeof real.mkdir>) => {
+    mkdirSync: (...args: Parameters<typeof real.mkdirSync>) => {
       if (disk.after-- <= 0) throw Object.assign(new Error(disk.code), { code: disk.code });
-      return real.mkdir(...args);
+      return real.mkdirSync(...args);
     },
   };
 });
