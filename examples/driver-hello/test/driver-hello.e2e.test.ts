@@ -47,7 +47,7 @@ async function task(driver: HostedDriver, config: object): Promise<TaskConfig> {
 it("runs a task, which outlives kill -9 of the plugin and is found again with its exit code", async () => {
   const first = await launch();
   await first.setConfig(new Uint8Array());
-  const config = await task(first, { name: "world", times: 40, every: 0.1 });
+  const config = await task(first, { name: "world", every: 0.1 });
   const { handle } = await first.startTask(config);
   process.kill(first.pid as number, "SIGKILL");
   await first.gone;
@@ -55,6 +55,7 @@ it("runs a task, which outlives kill -9 of the plugin and is found again with it
   await using second = await launch();
   await second.recoverTask({ ...handle, config: { ...handle.config, msgpackDriverConfig: new Uint8Array() } });
   expect((await second.inspectTask(config.id)).status.state).toBe("running");
+  await second.signalTask(config.id, "SIGINT");
   expect(await second.waitTask(config.id)).toEqual({ exitCode: 0, signal: 0, oomKilled: false });
   await second.destroyTask(config.id, false);
 });

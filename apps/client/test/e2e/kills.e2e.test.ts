@@ -154,7 +154,8 @@ describe("kill -9 of the agent, of the driver process and of both", () => {
 
   it("finds a task in its restart delay and starts it once more, not twice", async () => {
     const script = `echo $$ >>${quoted("runs")}; [ $(wc -l <${quoted("runs")}) -ge 3 ] || exit 1; exec sleep 86400`;
-    const policy = { Attempts: 9, Mode: "fail", Interval: 3_600_000_000_000, Delay: 2_000_000_000 };
+    // So long that a busy machine is not through with it before it is seen.
+    const policy = { Attempts: 9, Mode: "fail", Interval: 3_600_000_000_000, Delay: 4_000_000_000 };
     await rig.submit(jobOf("flaky", [shTask("t", script)], { group: { RestartPolicy: policy } }));
     for (const [runs, victim] of [
       [1, "both"],
