@@ -71,6 +71,9 @@ describe("the handlers of a driver", () => {
     await stream.next();
     control.abort();
     expect(signals.map((signal) => signal.aborted)).toEqual([true, true]);
+    for (const { reason } of signals) {
+      expect(reason).toMatchObject({ name: "AbortError", message: "the host cancelled the call" });
+    }
   });
 
   it("wait for a reader that is slower than the driver", async () => {

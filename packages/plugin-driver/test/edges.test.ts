@@ -58,6 +58,12 @@ describe("a configuration", () => {
     const bytes = encodeConfig(block.spec(), { small: 2n ** 60n });
     expect(block.read(decodeMsgpack(bytes))).toEqual({ big: 7n, small: 2n ** 60n });
     expect(decodeMsgpack(encodeConfig(attr("any"), { a: 0.1 }))).toEqual({ a: "0.1" });
+    for (const whole of [2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 53n) - 1n, -(2n ** 63n)]) {
+      expect(decodeMsgpack(encodeConfig(attr("any"), { a: [whole] }))).toEqual({ a: [whole] });
+    }
+    expect(decodeMsgpack(encodeConfig(attr("any"), { a: [2 ** 53 - 1, 1 - 2 ** 53] }))).toEqual({
+      a: [2 ** 53 - 1, 1 - 2 ** 53],
+    });
     expect(messageOf(() => block.read({ big: 1n, small: 1.5 }))).toBe(
       "config.small: a whole number is required, but have 1.5",
     );

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { Server, ServerCredentials, status } from "@grpc/grpc-js";
 import { ManualClock } from "@outrider/backoff/testing";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { DriverPlugin, ExecInput } from "../src/index.ts";
 import {
   BasePlugin,
@@ -14,6 +14,7 @@ import {
   SetConfigResponseSchema,
 } from "../src/gen/base_pb.js";
 import * as pb from "../src/gen/driver_pb.js";
+import { GRPCStdio } from "../src/gen/go_plugin_pb.js";
 import { connectPlugin } from "../src/host/index.ts";
 import { serviceDefinition } from "../src/wire/methods.ts";
 import { connected } from "./support/pair.ts";
@@ -151,6 +152,23 @@ describe("a driver that answers without the parts that count", () => {
     await clock.advance(3_000);
     expect(await failed).toBe("ERR_OUTRIDER_PLUGIN_CALL");
     client.detach();
+  });
+});
+
+describe("a host", () => {
+  it("keeps the plugin's silent stdio stream open while it is there", async () => {
+    let opened = 0;
+    let ended = false;
+    const streamStdio = (call: { on(event: string, fn: () => void): void }): void => {
+      opened++;
+      call.on("cancelled", () => (ended = true));
+    };
+    server.addService(serviceDefinition(GRPCStdio), { streamStdio } as never);
+    const { client } = await odd({});
+    await vi.waitFor(() => expect(opened).toBe(1));
+    expect(ended).toBe(false);
+    client.detach();
+    await vi.waitFor(() => expect(ended).toBe(true));
   });
 });
 

@@ -185,7 +185,7 @@ describe("a plugin executable", () => {
   });
 
   it("puts its socket where the host says, and elsewhere when that path is too long", async () => {
-    const here = plugin({ PLUGIN_UNIX_SOCKET_DIR: folder });
+    const here = plugin({ PLUGIN_UNIX_SOCKET_DIR: folder }, { tempDir: tmpdir() });
     expect(parseHandshake(await here.handshake).address.startsWith(`${folder}/plugin4711`)).toBe(true);
     here.host.emit("SIGTERM");
     await here.host.exited;

@@ -303,7 +303,11 @@ describe("a sample", () => {
   it("that cannot be read is skipped and told once a minute", async () => {
     const driver = new MemoryDriver();
     driver.samples = [];
-    await using pair = await connected(driver);
+    const told: unknown[] = [];
+    const quiet = (): void => undefined;
+    const warn = (...parts: unknown[]): void => void told.push(parts);
+    const logger: Logger = { trace: quiet, debug: quiet, info: quiet, warn, error: quiet, child: () => logger };
+    await using pair = await connected(driver, {}, { logger });
     // A Go driver may leave parts out: such messages come by hand here.
     const { client } = pair;
     const channel = (client as unknown as { channel: { serverStream: unknown } }).channel;
@@ -316,6 +320,9 @@ describe("a sample", () => {
     const got: unknown[] = [];
     for await (const sample of client.taskStats("x", 1, AbortSignal.timeout(5_000))) got.push(sample);
     expect(got).toEqual([SAMPLE]);
+    expect(told).toEqual([
+      [{ taskId: "x", reason: "stats missing", skipped: 1 }, "driver sent a sample that cannot be read"],
+    ]);
   });
 });
 

@@ -14,6 +14,7 @@ import {
   StatsNotImplementedError,
   TaskNotFoundError,
 } from "../src/index.ts";
+import { TaskConfigSchema } from "../src/gen/driver_pb.js";
 import { AttributeSchema } from "../src/gen/structs_pb.js";
 import { CPUUsageSchema, FingerprintResponseSchema, TaskStatsSchema, TimestampProbe } from "./support/wire-shapes.ts";
 import {
@@ -230,6 +231,12 @@ describe("messages", () => {
     );
     expect(bare.resources).toEqual({ cpuShares: 0, memoryMb: 0, memoryMaxMb: 0, ports: [] });
     expect(fromTaskHandle(undefined)).toBeUndefined();
+    for (const allocatedResources of [undefined, {}, { cpu: {} }, { memory: {} }]) {
+      const parts = create(TaskConfigSchema, {
+        resources: allocatedResources === undefined ? {} : { allocatedResources },
+      });
+      expect(fromTaskConfig(parts).resources).toEqual({ cpuShares: 0, memoryMb: 0, memoryMaxMb: 0, ports: [] });
+    }
   });
 
   it("of an inspected task always have result and times", () => {
