@@ -168,7 +168,7 @@ export function alive(pid: number): boolean {
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Waits until a condition holds. */
-export async function until(what: string, check: () => boolean, ms = 10_000): Promise<void> {
+export async function until(what: string, check: () => boolean, ms = 30_000): Promise<void> {
   const end = performance.now() + ms;
   while (!check()) {
     if (performance.now() > end) throw new Error(`timed out: ${what}`);

@@ -14,13 +14,16 @@ let h: ServerHarness;
 let api: HttpHarness;
 beforeEach(async () => {
   h = await new ServerHarness().start();
+  await serve({ headersMs: 600, requestMs: 900 });
+});
+async function serve(timeouts?: { headersMs: number; requestMs: number }): Promise<void> {
   api = new HttpHarness(h, {
     realTime: true,
     limits: { queries: 64, streams: 4 },
-    server: { timeouts: { headersMs: 600, requestMs: 900 }, turns: new FairTurns(systemClock) },
+    server: { ...(timeouts === undefined ? {} : { timeouts }), turns: new FairTurns(systemClock) },
   });
   await api.http.listen();
-});
+}
 afterEach(() => api.close());
 
 function raw(text: string, o: { end?: boolean } = {}): Promise<string> {
@@ -86,18 +89,24 @@ describe("clients over real sockets", () => {
   it("cannot lock others out with waiting queries", async () => {
     const index = Number((await get("/v1/nodes")).headers["x-nomad-index"]);
     const sockets: Socket[] = [];
+    let answered = 0;
     for (let i = 0; i < 300; i++) {
       const socket = connect(api.http.port, "127.0.0.1");
       socket.on("error", () => undefined);
+      socket.once("data", () => answered++);
       socket.write(`GET /v1/nodes?index=${index}&wait=60s HTTP/1.1\r\nHost: localhost\r\n\r\n`);
       sockets.push(socket);
     }
-    await until("as many waiting queries as there may be", () => h.server.state.feed.waiting === 64);
+    // Refused, or answered early when later ones needed their places.
+    await until("answers for all that find no place", () => answered === 300 - 64);
+    expect(h.server.state.feed.waiting).toBe(64);
     const answers = await Promise.all(Array.from({ length: 20 }, () => get("/v1/jobs")));
     expect(answers.every((a) => a.statusCode === 200)).toBe(true);
     // Nobody had to go for that, and no time of theirs was over.
     expect(h.server.state.feed.waiting).toBe(64);
-    expect((await get(`/v1/nodes?index=${index}&wait=60s`)).statusCode).toBe(429);
+    // Another one is refused, or takes the place of one that has waited long enough.
+    expect([429, 200]).toContain((await get(`/v1/nodes?index=${index}&wait=1s`)).statusCode);
+    expect(h.server.state.feed.waiting).toBeLessThanOrEqual(64);
     for (const socket of sockets) socket.destroy();
     await until("their end", () => h.server.state.feed.waiting === 0);
   });
@@ -129,10 +138,15 @@ describe("clients over real sockets", () => {
   });
 
   it("make room for others when they hold more connections than there may be", async () => {
+    // With the times of a real agent: none of them is let go for being slow.
+    await api.close();
+    h = await new ServerHarness().start();
+    await serve();
     const sockets: Socket[] = [];
     for (let i = 0; i < 1200; i++) {
       const socket = connect(api.http.port, "127.0.0.1");
       socket.on("error", () => undefined);
+      socket.resume();
       // Half of them begin a request that they never finish.
       if (i % 2 === 0) socket.write("GET /v1/jobs HTT");
       sockets.push(socket);
