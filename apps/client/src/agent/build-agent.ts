@@ -7,6 +7,7 @@ import { DisposeStack, noopLogger, type Logger } from "@outrider/foundation";
 import { createHookTelemetry } from "@outrider/hook-telemetry";
 import { encodeConfig } from "@outrider/plugin-driver/host";
 import { createAllocRunner, newAllocDir } from "../alloc/index.ts";
+import { StartTurns } from "../alloc/start-turns.ts";
 import { createDriverManager, type ClientDrivers } from "../driver/create-driver-manager.ts";
 import { defaultDriverCommand } from "../driver/driver-command.ts";
 import type { DriverCommand } from "../driver/driver-process.ts";
@@ -205,10 +206,12 @@ async function build(config: AgentConfig, deps: AgentDeps, stack: DisposeStack):
   const encodeDriverConfig = createConfigEncoder((schema, block, variables) =>
     encodeConfig(schema, block, { variables }),
   );
+  const startTurns = new StartTurns(clock);
   const runnerConfig = (base: AllocRunnerConfig<AllocDir>): Parameters<typeof createAllocRunner>[0] => ({
     ...base,
     drivers,
     encodeDriverConfig,
+    startTurns,
     logCollector: drivers.logCollector,
     newAllocDir: (alloc) =>
       newAllocDir(alloc, { root: dir.alloc, letPass: () => dir.letPass(), logger, clock, mounter }),

@@ -32,9 +32,10 @@ import type { AllocHookRunner } from "./alloc-hook-runner.ts";
 import { AllocEnding } from "./alloc-ending.ts";
 import { AllocReporter } from "./alloc-reporter.ts";
 import { AllocRequests, type RunnerTask } from "./alloc-requests.ts";
-import { isBeforePoststop, isDead, neverStarted } from "./alloc-tasks.ts";
+import { isBeforePoststop, isDead, isPending, neverStarted } from "./alloc-tasks.ts";
 import { stageOf, type Coordinator } from "./coordinator.ts";
 import { NewestUpdate } from "./newest-update.ts";
+import type { StartTurn } from "./start-turns.ts";
 import { allocKeys } from "./state-keys.ts";
 
 /** How long the exit of the agent waits for a disk that takes no writes. */
@@ -68,6 +69,7 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
   #destroying = false;
   #shuttingDown = false;
   #passing = false;
+  #turn: StartTurn | undefined;
 
   constructor(parts: AllocRunnerParts) {
     this.#parts = parts;
@@ -139,6 +141,7 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
     } catch (err) {
       this.#parts.logger.error({ err }, "alloc runner failed");
     }
+    this.#turn?.end();
     this.#waitLatch.set();
     this.#reporter.report();
   }
@@ -150,7 +153,11 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
     this.onTaskChange();
     // What was written down by a former process, but not told before it was killed; nothing is sent when the server knows it.
     if (this.#restored) this.#reporter.report();
-    if (this.#shouldRun()) await this.#prerun();
+    if (this.#shouldRun()) {
+      // What a former process left is taken over at once: nobody knows how long its tasks wait for something.
+      if (!this.#restored) this.#turn = await this.#c.startTurns?.enter(this.#ending.signal);
+      await this.#prerun();
+    }
     await Promise.all(this.#runners.map((runner) => runner.run()));
     // Let go while tasks live, they need what postrun takes away; after their end nobody does.
     if (!this.#shuttingDown || this.#runners.every(isDead)) await this.#hooks.postrun();
@@ -400,6 +407,7 @@ export class ClientAllocRunner implements AllocRunner<AllocDir> {
   }
 
   #pass(): void {
+    if (!this.#runners.some(isPending)) this.#turn?.end();
     if (this.#shuttingDown) return;
     this.#ending.follow(this.#runStarted);
     this.#parts.coordinator.update(this.#liveStates());

@@ -15,6 +15,10 @@ export function isBeforePoststop(runner: TaskRunner): boolean {
   return runner.lifecycle?.hook !== "poststop";
 }
 
+export function isPending(runner: TaskRunner): boolean {
+  return runner.record.phase === "pending";
+}
+
 export function isDead(runner: TaskRunner): boolean {
   return runner.record.phase === "dead";
 }

@@ -2,6 +2,7 @@ import type { AllocRunnerConfig, TaskHook } from "@outrider/alloc-runner";
 import type { AllocDir, TaskDir } from "@outrider/allocdir-interface";
 import type { Allocation, Node } from "@outrider/nomad-structs";
 import type { ServiceRegistrar } from "../alloc/services/service-registrar.ts";
+import type { StartTurns } from "../alloc/start-turns.ts";
 import type { DriverManager } from "../driver/driver-manager.ts";
 import type { CollectedOutput } from "../logs/log-collector-client.ts";
 import type { DriverConfigEncoder } from "./driver/config-encoder.ts";
@@ -38,6 +39,8 @@ export interface ClientAllocRunnerConfig extends AllocRunnerConfig<AllocDir> {
   /** Usage of tasks: sampled unless `collect` is false; `publish` is about metrics. */
   readonly stats: { readonly publish: boolean; readonly intervalMs: number; readonly collect?: boolean };
   readonly counters?: TaskCounters;
+  /** Who starts when many do; without it all at once. */
+  readonly startTurns?: StartTurns;
   /** Variables that templates may read; without them templates that do so wait. */
   readonly variables?: VariableSource;
   /** Where services of provider `nomad` are listed. */
