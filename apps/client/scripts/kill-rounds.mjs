@@ -170,7 +170,7 @@ function stat(pid) {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "latin1");
     const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-    return { state: fields[0], start: fields[19] };
+    return { state: fields[0], parent: Number(fields[1]), start: fields[19] };
   } catch {
     return undefined;
   }
@@ -195,7 +195,11 @@ function processes(of) {
       return found ? [{ pid: Number(name), line: line.replaceAll("\0", " ").slice(0, 120) }] : [];
     });
 }
-const drivers = () => processes((line) => line.includes("driver-main") && line.includes(`\0--data-dir\0${data}\0`));
+/** Without their children: one that has not begun its own program yet bears the driver's command line. */
+const drivers = () => {
+  const found = processes((line) => line.includes("driver-main") && line.includes(`\0--data-dir\0${data}\0`));
+  return found.filter(({ pid }) => !found.some((other) => other.pid === stat(pid)?.parent));
+};
 const ours = () =>
   processes(
     (line, environ) =>

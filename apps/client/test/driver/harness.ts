@@ -138,18 +138,21 @@ export async function startHarness(
   return harness;
 }
 
-/** The driver process of a data folder, by its command line. */
+/** The driver process of a data folder, by its command line; a child that has not begun its own program yet bears the same. */
 function driverOf(dataDir: string): number | undefined {
+  const found = new Map<number, number>();
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     try {
       const line = readFileSync(`/proc/${name}/cmdline`, "utf8");
-      if (line.includes(`\0--data-dir\0${dataDir}\0`) && alive(Number(name))) return Number(name);
+      if (!line.includes(`\0--data-dir\0${dataDir}\0`) || !alive(Number(name))) continue;
+      const parent = /^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${name}/status`, "latin1"))?.[1];
+      found.set(Number(name), Number(parent));
     } catch {
       // gone
     }
   }
-  return undefined;
+  return [...found].find(([, parent]) => !found.has(parent))?.[0];
 }
 
 async function gone(pid: number): Promise<void> {
