@@ -5,7 +5,8 @@ import { seeded } from "./check-transition.ts";
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
-const seed = Date.now() % 1_000_000;
+// One and the same unless told otherwise: what these tests reach counts for the coverage gates, which chance may not open and close.
+const seed = Number(process.env["OUTRIDER_TEST_SEED"] ?? 20_260_612);
 const options = { dialect: "extended", overnight: true } as const;
 
 interface Plain {

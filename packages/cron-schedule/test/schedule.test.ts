@@ -194,6 +194,22 @@ describe("Schedule", () => {
     });
   });
 
+  it("leaves out an hourly window that lies wholly in skipped minutes", () => {
+    // On Lord Howe Island the clock goes from 02:00 to 02:30.
+    const hourly = parseSchedule({ start: "10 * * * * *", end: "20 *", timezone: "Australia/Lord_Howe" }, overnight);
+    expect(hourly.evaluate(t("2026-10-03T15:00:00Z"))).toEqual({
+      inWindow: false,
+      nextStart: t("2026-10-03T16:10:00Z"),
+      nextEnd: t("2026-10-03T16:20:00Z"),
+    });
+  });
+
+  it("never opens again after the last year of an hourly window", () => {
+    const over = parseSchedule({ start: "10 * * * * 2025", end: "20 *", timezone: "UTC" }, overnight);
+    const never = { inWindow: false, nextStart: null, nextEnd: null };
+    expect(over.evaluate(t("2026-06-10T14:00:00Z"))).toEqual(never);
+  });
+
   it("never opens when downtime covers everything, and says so in bounded time", () => {
     const before = process.cpuUsage();
     const none = parseSchedule({ windows: [work], downtime: [{ ...work, start: "0 9 * * * *", end: "0 17" }] });

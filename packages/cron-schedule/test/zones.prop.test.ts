@@ -30,7 +30,8 @@ const SAMPLE: readonly (readonly [zone: string, from: number, to: number])[] = [
   ["Africa/Cairo", 1998, 1998],
   ["Africa/Casablanca", 2030, 2030],
 ];
-const seed = Date.now() % 1_000_000;
+// One and the same unless told otherwise: what these tests reach counts for the coverage gates, which chance may not open and close.
+const seed = Number(process.env["OUTRIDER_TEST_SEED"] ?? 20_260_612);
 
 describe(`around changes of the clock (seed ${seed})`, () => {
   it.each(SAMPLE)("in %s from %i to %i all answers equal a scan minute by minute", (name, from, to) => {
