@@ -108,7 +108,8 @@ describe.each([
       id,
       "/bin/sh",
       "-c",
-      "tty; stty size; exit 3",
+      // The size comes by a message of its own, which a busy machine may bring after the command's start.
+      'tty; until [ "$(stty size)" != "0 0" ]; do sleep 0.05; done; stty size; exit 3',
     ];
     const { code, stdout } = await onTerminal(command, { rows: 41, columns: 97 });
     expect(stdout).toMatch(/\/dev\/pts\/\d+\r\n41 97\r\n/);
