@@ -2,10 +2,12 @@ import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { exec, jobOf, Rig, shTask, until } from "./harness.ts";
+import { endProcessesBelow, mountsBelow, processesBelow } from "./processes.ts";
 
 const rig = new Rig("restart", { data: "disk/data" });
 const disk = join(rig.dir, "disk");
 afterAll(async () => {
+  await endProcessesBelow(rig.dir);
   await exec("umount", ["-l", disk], process.env);
   rmSync(rig.dir, { recursive: true, force: true });
 });
@@ -33,8 +35,14 @@ it("alloc restart on a full disk is refused, and the task runs on", async ({ ski
     )
     .then((alloc) => alloc.TaskStates.t);
   expect([Restarts, State]).toEqual([1, "running"]);
-  // the disk itself goes afterwards
-  await rig.close().catch((reason: NodeJS.ErrnoException) => {
-    if (reason.code !== "EBUSY") throw reason;
+  await rig.call("DELETE", "/v1/job/steady?purge=true");
+  await until("the end of the task", () => {
+    const left = processesBelow(rig.data).filter((p) => p.pid !== rig.agentPid && p.pid !== rig.driverPid);
+    return left.length === 0 && mountsBelow(rig.dir).join() === disk;
   });
+  expect(await rig.end()).toBe(0);
+  await until("the end of the driver process", () => rig.driverPid === 0);
+  // The disk goes before the rest of the folder is looked at.
+  expect((await exec("umount", [disk], process.env)).code).toBe(0);
+  await rig.close();
 });
