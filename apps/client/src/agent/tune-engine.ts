@@ -12,4 +12,6 @@ export function tuneEngine(): void {
   setFlagsFromString("--interrupt-budget=600000");
   // Room for young objects at once instead of by doubling: a burst of starts is over before it had grown.
   setFlagsFromString("--semi-space-growth-factor=16");
+  // The agent's code, which is loaded next, is compiled now (some 40 ms, 3 MB) and not in the middle of the first starts.
+  setFlagsFromString("--no-lazy");
 }
