@@ -375,20 +375,33 @@ describe("the pool of small files", () => {
 });
 
 describe("small helpers", () => {
-  it("spawn one a turn, in order, and pass failures on", async () => {
+  it("spawn two at a time, in order, and pass failures on", async () => {
     const queue = new SpawnQueue();
-    const order: number[] = [];
-    const turns: number[] = [];
-    let turn = 0;
-    const count = setInterval(() => turn++, 0);
-    await Promise.all([1, 2, 3].map((n) => queue.add(() => (turns.push(turn), order.push(n)))));
-    clearInterval(count);
-    expect(order).toEqual([1, 2, 3]);
-    await expect(
-      queue.add(() => {
-        throw new Error("no fork");
+    const begun: number[] = [];
+    const ends: Array<() => void> = [];
+    const jobs = [0, 1, 2, 3].map((n) =>
+      queue.add(async () => {
+        begun.push(n);
+        await new Promise<void>((resolve) => (ends[n] = resolve));
+        return n;
       }),
-    ).rejects.toThrow("no fork");
+    );
+    const turns = async (): Promise<void> => {
+      for (let n = 0; n < 4; n++) await new Promise((resolve) => setImmediate(resolve));
+    };
+    expect(begun).toEqual([]);
+    await turns();
+    expect(begun).toEqual([0, 1]);
+    ends[1]?.();
+    await turns();
+    expect(begun).toEqual([0, 1, 2]);
+    ends[0]?.();
+    ends[2]?.();
+    await turns();
+    ends[3]?.();
+    expect(await Promise.all(jobs)).toEqual([0, 1, 2, 3]);
+    await expect(queue.add(() => Promise.reject(new Error("no fork")))).rejects.toThrow("no fork");
+    expect(await queue.add(() => Promise.resolve("goes on"))).toBe("goes on");
   });
 
   it("send events to everybody who listens, the oldest dropped for the slow", async () => {

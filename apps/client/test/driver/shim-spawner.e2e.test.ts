@@ -29,7 +29,7 @@ describe.each(kinds)("a shim started by %s", (_kind, spawner) => {
     const fds = [openSync(out, "w"), openSync("/dev/zero", "r")];
     let ended = 0;
     const script = 'read -r s </proc/self/stat; echo "$s"; grep ^Sig /proc/self/status; pwd; env; ls -l /proc/$$/fd';
-    const pid = spawner.spawn("/bin/sh", ["-c", `{ ${script}; } >&3; exit 7`], fds, () => ended++);
+    const pid = await spawner.spawn("/bin/sh", ["-c", `{ ${script}; } >&3; exit 7`], fds, () => ended++);
     for (const fd of fds) closeSync(fd);
     await until("exit", () => {
       spawner.reap();
@@ -51,10 +51,32 @@ describe.each(kinds)("a shim started by %s", (_kind, spawner) => {
     expect(ended).toBe(1);
   });
 
-  it("fails at once when there is no such program", () => {
+  it("starts many at a time, each with its own descriptors", async () => {
+    let ended = 0;
+    const one = async (n: number): Promise<void> => {
+      const fds = [openSync(join(folder, `many-${n}`), "w")];
+      await spawner.spawn("/bin/sh", ["-c", `echo ${n} $$ >&3`], fds, () => ended++);
+      for (const fd of fds) closeSync(fd);
+    };
+    await Promise.all(Array.from({ length: 20 }, (_, n) => one(n)));
+    await until("exits", () => {
+      spawner.reap();
+      return ended === 20;
+    });
+    const told = Array.from({ length: 20 }, (_, n) =>
+      readFileSync(join(folder, `many-${n}`), "utf8")
+        .trim()
+        .split(" "),
+    );
+    expect(told.map(([n]) => Number(n))).toEqual(Array.from({ length: 20 }, (_, n) => n));
+    expect(new Set(told.map(([, pid]) => pid)).size).toBe(20);
+  });
+
+  it("fails at once when there is no such program", async () => {
     const fd = openSync("/dev/null", "r");
     try {
-      expect(() => spawner.spawn(join(folder, "none"), [], [fd], () => undefined)).toThrow("failed to launch command");
+      const spawned = spawner.spawn(join(folder, "none"), [], [fd], () => undefined);
+      await expect(spawned).rejects.toThrow("failed to launch command");
     } finally {
       closeSync(fd);
     }

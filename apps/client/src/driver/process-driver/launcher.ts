@@ -20,7 +20,7 @@ export interface LaunchPlan {
   readonly command: LaunchCommand;
 }
 
-/** Prepares folders and files, then spawns shims one a turn. */
+/** Prepares folders and files, then spawns shims, a few at a time. */
 export class Launcher {
   readonly #options: SupervisorOptions;
   readonly #queue = new SpawnQueue();
@@ -93,7 +93,7 @@ export class Launcher {
     this.#owners.delete(record);
   }
 
-  #spawnNow(record: TaskRecord, onExit: () => void): void {
+  async #spawnNow(record: TaskRecord, onExit: () => void): Promise<void> {
     const { store, tools, spawner } = this.#options;
     const uid = this.#owners.get(record)?.user?.uid;
     const fds: number[] = [];
@@ -102,7 +102,7 @@ export class Launcher {
       const paths = record.meta.fifos.map((fifo) => this.#outputPath(fifo));
       for (const path of paths) fds.push(this.#openOutput(path, O_RDWR, uid));
       for (const path of paths) fds.push(this.#openOutput(path, O_WRONLY, undefined));
-      const pid = spawner.spawn(tools.shell, [this.#shimScript, store.specPath(record.key)], fds, onExit);
+      const pid = await spawner.spawn(tools.shell, [this.#shimScript, store.specPath(record.key)], fds, onExit);
       const stat = readProcStat(pid);
       if (stat !== undefined) this.#early.set(record, { pid, startTime: stat.startTime });
     } finally {

@@ -11,15 +11,18 @@ const FIRST_FD = 3;
 
 /** Starts programs in sessions of their own, with standard streams closed off, in `/`, without any ignored or blocked signal. */
 export interface ShimSpawner {
-  /** Passes `fds` on as 3, 4, …; answers the pid. `onExit` is called soon after the end at the earliest, and perhaps never. */
-  spawn(program: string, args: readonly string[], fds: readonly number[], onExit: () => void): number;
+  /**
+   * Passes `fds` on as 3, 4, …, which must stay open until it resolves to the pid. `onExit` is called soon after the end at the earliest, and
+   * perhaps never.
+   */
+  spawn(program: string, args: readonly string[], fds: readonly number[], onExit: () => void): Promise<number>;
   /** Takes ended children off the process table. */
   reap(): void;
 }
 
 /** By Node, which copies the page tables of this process for each child and waits for its exec: 2 to 10 ms. */
 export class NodeSpawner implements ShimSpawner {
-  spawn(program: string, args: readonly string[], fds: readonly number[], onExit: () => void): number {
+  async spawn(program: string, args: readonly string[], fds: readonly number[], onExit: () => void): Promise<number> {
     const child = spawn(program, args, {
       detached: true,
       env: { PATH: SHIM_PATH },
@@ -46,12 +49,13 @@ const WNOHANG = 1;
 /** More than any C library takes for its opaque structures. */
 const OPAQUE_BYTES = 1024;
 
-/** By the C library, whose child shares this process's memory until its exec: 0.3 ms, however large this process is. */
+/**
+ * By the C library, whose child shares this process's memory until its exec: 0.3 ms, however large this process is. The thread that calls it
+ * stands still until then, which takes long on a busy machine; so it is one of the pool's.
+ */
 export class NativeSpawner implements ShimSpawner {
   readonly #calls: Record<"spawn" | "init" | "destroy" | "chdir" | "open" | "dup" | "wait", NativeFunction>;
   readonly #attributes: Buffer = Buffer.alloc(OPAQUE_BYTES);
-  readonly #actions: Buffer = Buffer.alloc(OPAQUE_BYTES);
-  readonly #pid = new Int32Array(1);
   readonly #status = new Int32Array(1);
   readonly #children = new Map<number, () => void>();
   readonly #fallback = new NodeSpawner();
@@ -83,28 +87,40 @@ export class NativeSpawner implements ShimSpawner {
     set("posix_spawnattr_setsigmask", "uint8_t *attributes, uint8_t *set", this.#attributes, none);
   }
 
-  spawn(program: string, args: readonly string[], fds: readonly number[], onExit: () => void): number {
+  async spawn(program: string, args: readonly string[], fds: readonly number[], onExit: () => void): Promise<number> {
     // one of them would be overwritten before it is copied
     if (fds.some((fd) => fd < FIRST_FD + fds.length)) return this.#fallback.spawn(program, args, fds, onExit);
-    const { spawn: posixSpawn, init, destroy, chdir, open, dup } = this.#calls;
-    const actions = this.#actions;
+    const { init, destroy, chdir, open, dup } = this.#calls;
+    const actions = Buffer.alloc(OPAQUE_BYTES);
     check("posix_spawn_file_actions_init", init(actions));
     try {
       check("addchdir", chdir(actions, "/"));
       check("addopen", open(actions, 0, "/dev/null", O_RDWR, 0));
       for (const to of [1, 2]) check("adddup2", dup(actions, 0, to));
       fds.forEach((fd, index) => check("adddup2", dup(actions, fd, FIRST_FD + index)));
-      const argv = [program, ...args, null];
-      check(
-        "posix_spawn",
-        posixSpawn(this.#pid, program, actions, this.#attributes, argv, [`PATH=${SHIM_PATH}`, null]),
-      );
+      const pid = await this.#posixSpawn(program, actions, [program, ...args, null]);
+      this.#children.set(pid, onExit);
+      return pid;
     } finally {
       destroy(actions);
     }
-    const pid = this.#pid[0] as number;
-    this.#children.set(pid, onExit);
-    return pid;
+  }
+
+  #posixSpawn(program: string, actions: Buffer, argv: readonly (string | null)[]): Promise<number> {
+    const pid = new Int32Array(1);
+    const environment = [`PATH=${SHIM_PATH}`, null];
+    return new Promise((resolve, reject) => {
+      const done = (error: Error | null, errno: number): void => {
+        try {
+          if (error !== null) throw error;
+          check("posix_spawn", errno);
+          resolve(pid[0] as number);
+        } catch (reason) {
+          reject(reason as Error);
+        }
+      };
+      this.#calls.spawn.async(pid, program, actions, this.#attributes, argv, environment, done);
+    });
   }
 
   reap(): void {
