@@ -2,6 +2,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { ManualClock } from "@outrider/backoff/testing";
 import { describe, expect, it, vi } from "vitest";
 import { SetConfigRequestSchema } from "../src/gen/base_pb.js";
+import { StartTaskResponseSchema } from "../src/gen/driver_pb.js";
 import { createDriverClient } from "../src/host/index.ts";
 import { NotImplementedError, RecoverableError, TaskNotFoundError } from "../src/index.ts";
 import { createDriverHandlers } from "../src/serve/index.ts";
@@ -50,6 +51,25 @@ describe("the handlers of a driver", () => {
     await expect(client.startTask(taskConfig())).rejects.toMatchObject({ message: "later", recoverable: true });
     Object.assign(driver, { init: () => Promise.reject(new NotImplementedError("Init")) });
     await client.init();
+  });
+
+  it.each([true, false])("repeat the config of a start only when they are asked to: %s", async (repeatConfig) => {
+    const carrier = carrierTo(new MemoryDriver(), { repeatConfig });
+    const answers: Uint8Array[] = [];
+    const client = createDriverClient({
+      ...carrier,
+      call: async (...args) => {
+        const answer = await carrier.call(...args);
+        answers.push(answer);
+        return answer;
+      },
+    });
+    const config = taskConfig();
+    const { handle } = await client.startTask(config);
+    const answer = fromBinary(StartTaskResponseSchema, answers[0] as Uint8Array);
+    expect(answer.handle?.config !== undefined).toBe(repeatConfig);
+    expect(handle.config).toEqual(config);
+    await client.recoverTask(handle);
   });
 
   it("abort the driver's stream when its reader leaves, and when the call is cancelled", async () => {

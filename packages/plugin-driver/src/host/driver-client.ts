@@ -132,7 +132,7 @@ export class DriverClient implements DriverPlugin {
 
   async startTask(config: TaskConfig, signal?: AbortSignal): Promise<StartedTask> {
     const answer = await this.channel.unary(Driver.method.startTask, { task: toTaskConfig(config) }, { signal });
-    const handle = fromTaskHandle(answer.handle);
+    const handle = fromTaskHandle(answer.handle, [], config);
     if (answer.result === Result.SUCCESS && handle !== undefined) {
       const network = answer.networkOverride;
       return { handle, ...(network === undefined ? {} : { network: fromNetworkOverride(network) }) };

@@ -19,6 +19,11 @@ import { serviceContext } from "./service-context.ts";
 export interface DriverHandlersOptions {
   /** See `DriverServerOptions`. */
   readonly guardFifos?: boolean;
+  /**
+   * Whether the handle of a start holds the task's config, as a stock agent needs it. Without it a `createDriverClient` takes the one that it
+   * sent. Default true.
+   */
+  readonly repeatConfig?: boolean;
   readonly logger?: Logger;
   readonly clock?: Clock;
 }

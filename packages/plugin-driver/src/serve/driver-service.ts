@@ -74,7 +74,7 @@ export function driverMethods(context: ServiceContext): ServedMethods {
       const config = fromTaskConfig(request.task, context.cleanEnv);
       const { handle, network } = await startWithHandle(context, config, signal);
       return create(pb.StartTaskResponseSchema, {
-        handle: toTaskHandle(handle),
+        handle: toTaskHandle(handle, context.repeatConfig),
         ...(network === undefined ? {} : { networkOverride: toNetworkOverride(network) }),
       });
     }, true),

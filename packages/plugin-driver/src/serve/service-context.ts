@@ -12,13 +12,20 @@ export interface ServiceContext {
   readonly cleanEnv: readonly string[];
   /** Opens the task's output fifos around `startTask`. */
   readonly guardFifos: boolean;
+  /** The handle of a start repeats the config that was sent. */
+  readonly repeatConfig: boolean;
 }
 
 /** With the defaults. */
 export function serviceContext(
   driver: DriverPlugin,
-  o: { readonly logger?: Logger; readonly clock?: Clock; readonly guardFifos?: boolean },
+  o: {
+    readonly logger?: Logger;
+    readonly clock?: Clock;
+    readonly guardFifos?: boolean;
+    readonly repeatConfig?: boolean;
+  },
 ): ServiceContext {
-  const { logger = noopLogger, clock = systemClock, guardFifos = true } = o;
-  return { driver, logger, clock, cleanEnv: PLUGIN_VARIABLES, guardFifos };
+  const { logger = noopLogger, clock = systemClock, guardFifos = true, repeatConfig = true } = o;
+  return { driver, logger, clock, cleanEnv: PLUGIN_VARIABLES, guardFifos, repeatConfig };
 }

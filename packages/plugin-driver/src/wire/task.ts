@@ -195,24 +195,27 @@ export function fromTaskConfig(message: TaskConfigMessage, cleanEnv: readonly st
   return config;
 }
 
-export function toTaskHandle(handle: TaskHandle): TaskHandleMessage {
+export function toTaskHandle(handle: TaskHandle, withConfig = true): TaskHandleMessage {
   return create(TaskHandleSchema, {
     version: handle.version,
-    config: toTaskConfig(handle.config),
+    ...(withConfig ? { config: toTaskConfig(handle.config) } : {}),
     state: TASK_STATE[handle.state],
     driverState: handle.driverState,
   });
 }
 
-/** Undefined when the handle has no config: nothing could ever be recovered from it. */
+/** A handle without a config gets the one that was sent; undefined when there is none: nothing could ever be recovered from it. */
 export function fromTaskHandle(
   message: TaskHandleMessage | undefined,
   cleanEnv: readonly string[] = [],
+  sent?: TaskConfig,
 ): TaskHandle | undefined {
-  if (message?.config === undefined) return undefined;
+  if (message === undefined) return undefined;
+  const config = message.config === undefined ? sent : fromTaskConfig(message.config, cleanEnv);
+  if (config === undefined) return undefined;
   return {
     version: message.version,
-    config: fromTaskConfig(message.config, cleanEnv),
+    config,
     state: nameOf(TASK_STATE, message.state, "unknown"),
     driverState: message.driverState,
   };

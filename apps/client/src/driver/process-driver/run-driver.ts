@@ -83,7 +83,9 @@ export async function runDriver({ dataDir, build, logLevel }: DriverArguments): 
     // answers that were given leave first
     clock.setTimeout(() => process.exit(0), LEAVE_MS);
   };
-  const { calls, streams } = framesOf(createDriverHandlers(driver, { guardFifos: false, clock, logger }));
+  const { calls, streams } = framesOf(
+    createDriverHandlers(driver, { guardFifos: false, repeatConfig: false, clock, logger }),
+  );
   const server = await serveFrames(folder.socket(PROCESS_SOCKET), {
     calls: { ...calls, ...agentCalls(registry, build, quit) },
     streams,
