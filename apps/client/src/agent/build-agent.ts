@@ -31,11 +31,11 @@ import {
 import { createNativeMounter } from "../node/native-mounter.ts";
 import { createEmbeddedServer } from "../server/index.ts";
 import { openJournalStore } from "../state/index.ts";
+import { createConfigEncoder } from "../task/driver/config-encoder.ts";
 import { RunningAgent, type Agent } from "./agent.ts";
 import { isLoopback, type AgentConfig } from "./agent-config.ts";
 import { openDataDir } from "./data-dir.ts";
 import { createJobRules } from "./job-rules.ts";
-import { createConfigEncoder } from "../task/driver/config-encoder.ts";
 
 /** Parts that tests and embedders may replace. */
 export interface AgentDeps {

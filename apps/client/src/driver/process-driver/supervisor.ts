@@ -89,11 +89,14 @@ export class Supervisor {
     await record.started.promise;
     if (timeoutMs > 0 && record.task !== undefined && signalProcess(record.task, signal)) {
       const patience = new AbortController();
-      const ended = record.wait(abort).finally(() => patience.abort());
-      await Promise.race([ended, sleep(timeoutMs, { clock, signal: patience.signal }).catch(() => undefined)]);
+      try {
+        const late = sleep(timeoutMs, { clock, signal: patience.signal }).catch(() => undefined);
+        await Promise.race([record.wait(abort), late]);
+      } finally {
+        // not before the race is over: an agent that goes away must not shorten the task's time
+        patience.abort();
+      }
       if (record.hasEnded) return;
-      // an agent that went away has not shortened the task's time
-      abort?.throwIfAborted();
     }
     await this.#kill(record);
     if (record.orphaned) this.#changed(record.key);
