@@ -106,21 +106,15 @@ export class NativeSpawner implements ShimSpawner {
     }
   }
 
-  #posixSpawn(program: string, actions: Buffer, argv: readonly (string | null)[]): Promise<number> {
+  async #posixSpawn(program: string, actions: Buffer, argv: readonly (string | null)[]): Promise<number> {
     const pid = new Int32Array(1);
     const environment = [`PATH=${SHIM_PATH}`, null];
-    return new Promise((resolve, reject) => {
-      const done = (error: Error | null, errno: number): void => {
-        try {
-          if (error !== null) throw error;
-          check("posix_spawn", errno);
-          resolve(pid[0] as number);
-        } catch (reason) {
-          reject(reason as Error);
-        }
-      };
+    const errno = await new Promise<number>((resolve, reject) => {
+      const done = (error: Error | null, result: number): void => (error === null ? resolve(result) : reject(error));
       this.#calls.spawn.async(pid, program, actions, this.#attributes, argv, environment, done);
     });
+    check("posix_spawn", errno);
+    return pid[0] as number;
   }
 
   reap(): void {
